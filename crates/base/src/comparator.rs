@@ -1,0 +1,198 @@
+//! The order of keys. A family's order is fixed when it is created; its name is stored and checked at every open.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::key;
+
+/// A total order over user keys.
+///
+/// Implementations must be deterministic and must order keys the same way for the life of the database.
+pub trait Comparator: Send + Sync {
+    /// The name stored in the MANIFEST and in every table.
+    fn name(&self) -> &str;
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// Shortens `start` to some key in `[start, limit)`. Doing nothing is always right.
+    fn shorten_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
+
+    /// Shortens `key` to some key `>= key`. Doing nothing is always right.
+    fn shorten_successor(&self, _key: &mut Vec<u8>) {}
+
+    /// Bytes of a user-defined timestamp at the end of every key; 0 where the family has none. Filters, equality and
+    /// hashes use the key without them.
+    fn timestamp_bytes(&self) -> usize {
+        0
+    }
+
+    /// True where keys that compare equal can differ in their bytes.
+    fn equal_keys_can_differ(&self) -> bool {
+        false
+    }
+}
+
+/// A family's order of user keys. The two orders that nearly everyone uses are known by their variants, so that hot
+/// loops compare bytes without a call through a table.
+#[derive(Clone, Default)]
+pub enum UserOrder {
+    #[default]
+    Bytewise,
+    ReverseBytewise,
+    Custom(Arc<dyn Comparator>),
+}
+
+impl UserOrder {
+    pub const BYTEWISE_NAME: &'static str = "leveldb.BytewiseComparator";
+    pub const REVERSE_BYTEWISE_NAME: &'static str = "rocksdb.ReverseBytewiseComparator";
+
+    pub fn name(&self) -> &str {
+        match self {
+            UserOrder::Bytewise => Self::BYTEWISE_NAME,
+            UserOrder::ReverseBytewise => Self::REVERSE_BYTEWISE_NAME,
+            UserOrder::Custom(c) => c.name(),
+        }
+    }
+
+    /// The built-in order of that name.
+    pub fn by_name(name: &str) -> Option<UserOrder> {
+        match name {
+            Self::BYTEWISE_NAME => Some(UserOrder::Bytewise),
+            Self::REVERSE_BYTEWISE_NAME => Some(UserOrder::ReverseBytewise),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            UserOrder::Bytewise => a.cmp(b),
+            UserOrder::ReverseBytewise => b.cmp(a),
+            UserOrder::Custom(c) => c.compare(a, b),
+        }
+    }
+
+    #[inline]
+    pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            UserOrder::Bytewise | UserOrder::ReverseBytewise => a == b,
+            UserOrder::Custom(c) => c.compare(a, b) == Ordering::Equal,
+        }
+    }
+
+    pub fn timestamp_bytes(&self) -> usize {
+        match self {
+            UserOrder::Bytewise | UserOrder::ReverseBytewise => 0,
+            UserOrder::Custom(c) => c.timestamp_bytes(),
+        }
+    }
+
+    /// `user_key` without its timestamp: what filters, equality and hashes see.
+    pub fn strip_timestamp<'a>(&self, user_key: &'a [u8]) -> &'a [u8] {
+        let len = user_key.len().saturating_sub(self.timestamp_bytes());
+        user_key.get(..len).unwrap_or(user_key)
+    }
+
+    pub fn equal_keys_can_differ(&self) -> bool {
+        matches!(self, UserOrder::Custom(c) if c.equal_keys_can_differ())
+    }
+
+    pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+        match self {
+            UserOrder::Bytewise => shorten_bytewise_separator(start, limit),
+            UserOrder::ReverseBytewise => {}
+            UserOrder::Custom(c) => c.shorten_separator(start, limit),
+        }
+    }
+
+    pub fn shorten_successor(&self, key: &mut Vec<u8>) {
+        match self {
+            UserOrder::Bytewise => shorten_bytewise_successor(key),
+            UserOrder::ReverseBytewise => {}
+            UserOrder::Custom(c) => c.shorten_successor(key),
+        }
+    }
+}
+
+impl fmt::Debug for UserOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn shorten_bytewise_separator(start: &mut Vec<u8>, limit: &[u8]) {
+    let shared = start.iter().zip(limit).take_while(|(a, b)| a == b).count();
+    let (Some(&at), Some(&bound)) = (start.get(shared), limit.get(shared)) else {
+        return; // one is a prefix of the other
+    };
+    if at < u8::MAX && at + 1 < bound {
+        start.truncate(shared);
+        start.push(at + 1);
+    }
+}
+
+fn shorten_bytewise_successor(key: &mut Vec<u8>) {
+    if let Some((i, &byte)) = key.iter().enumerate().find(|&(_, &byte)| byte != u8::MAX) {
+        key.truncate(i);
+        key.push(byte + 1);
+    }
+}
+
+/// The order of internal keys: user key ascending, then sequence number and kind descending.
+#[derive(Clone, Debug, Default)]
+pub struct InternalOrder {
+    pub user: UserOrder,
+}
+
+impl InternalOrder {
+    pub fn new(user: UserOrder) -> Self {
+        InternalOrder { user }
+    }
+
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let (Some((a_user, a_trailer)), Some((b_user, b_trailer))) = (key::split(a), key::split(b)) else {
+            return a.cmp(b); // not internal keys; any total order will do
+        };
+        self.user.compare(a_user, b_user).then(b_trailer.cmp(&a_trailer))
+    }
+
+    #[inline]
+    pub fn compare_user_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.user.compare(key::user_key(a), key::user_key(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{SeqNo, ValueKind, encode};
+
+    #[test]
+    fn newer_versions_sort_first() {
+        let order = InternalOrder::default();
+        let new = encode(b"k", SeqNo(9), ValueKind::Value);
+        let old = encode(b"k", SeqNo(8), ValueKind::Value);
+        let next = encode(b"ka", SeqNo(99), ValueKind::Value);
+        assert_eq!(order.compare(&new, &old), Ordering::Less);
+        assert_eq!(order.compare(&old, &next), Ordering::Less);
+        let reverse = InternalOrder::new(UserOrder::ReverseBytewise);
+        assert_eq!(reverse.compare(&new, &old), Ordering::Less);
+        assert_eq!(reverse.compare(&old, &next), Ordering::Greater);
+    }
+
+    #[test]
+    fn separators_stay_between() {
+        for (start, limit, expected) in
+            [("abcz", "abf", "abd"), ("ab", "abc", "ab"), ("abc", "abd", "abc"), ("b", "a", "b")]
+        {
+            let mut key = start.as_bytes().to_vec();
+            UserOrder::Bytewise.shorten_separator(&mut key, limit.as_bytes());
+            assert_eq!(key, expected.as_bytes(), "{start} {limit}");
+        }
+        let mut key = vec![0xff, 0xff, b'a', b'b'];
+        UserOrder::Bytewise.shorten_successor(&mut key);
+        assert_eq!(key, [0xff, 0xff, b'b']);
+    }
+}

@@ -1,0 +1,181 @@
+//! Sequence numbers, file numbers, and internal keys: a user key followed by eight bytes, `sequence << 8 | kind`,
+//! little-endian. Internal keys sort by user key ascending, then by those eight bytes descending, so that the newest
+//! version of a key comes first. The numbers are RocksDB's (`db/dbformat.h`).
+
+use std::fmt;
+
+/// Bytes that an internal key has behind the user key.
+pub const TRAILER_BYTES: usize = 8;
+
+/// A position in the database's history. 56 bits; grows only (S1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeqNo(pub u64);
+
+impl SeqNo {
+    pub const ZERO: SeqNo = SeqNo(0);
+    pub const MAX: SeqNo = SeqNo((1 << 56) - 1);
+
+    /// The number `count` later, or `None` past the end of the 56 bits.
+    pub fn checked_add(self, count: u64) -> Option<SeqNo> {
+        let sum = self.0.checked_add(count)?;
+        (sum <= Self::MAX.0).then_some(SeqNo(sum))
+    }
+}
+
+impl fmt::Display for SeqNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number in a file's name. Tables, logs, MANIFESTs and OPTIONS files share one counter; none is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileNumber(pub u64);
+
+impl fmt::Display for FileNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06}", self.0)
+    }
+}
+
+/// A column family's number. Never used twice within a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FamilyId(pub u32);
+
+impl FamilyId {
+    pub const DEFAULT: FamilyId = FamilyId(0);
+}
+
+/// What an entry says of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ValueKind {
+    Deletion = 0x0,
+    Value = 0x1,
+    Merge = 0x2,
+    SingleDeletion = 0x7,
+    /// The user key is the start of the range, the value its end (exclusive).
+    RangeDeletion = 0xF,
+}
+
+impl ValueKind {
+    pub fn from_u8(byte: u8) -> Option<ValueKind> {
+        Some(match byte {
+            0x0 => ValueKind::Deletion,
+            0x1 => ValueKind::Value,
+            0x2 => ValueKind::Merge,
+            0x7 => ValueKind::SingleDeletion,
+            0xF => ValueKind::RangeDeletion,
+            _ => return None,
+        })
+    }
+}
+
+/// The kind byte of a seek target: at least every kind's, so that the target sorts at or before all entries of its
+/// user key and sequence number. Never stored.
+pub const SEEK_KIND: u8 = 0xFF;
+
+#[inline]
+pub fn pack_trailer(seq: SeqNo, kind: u8) -> u64 {
+    (seq.0 << 8) | u64::from(kind)
+}
+
+/// An internal key taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParsedKey<'a> {
+    pub user_key: &'a [u8],
+    pub seq: SeqNo,
+    pub kind: ValueKind,
+}
+
+impl<'a> ParsedKey<'a> {
+    /// `None` where `key` is shorter than its trailer or of a kind this version does not know.
+    #[inline]
+    pub fn parse(key: &'a [u8]) -> Option<ParsedKey<'a>> {
+        let (user_key, trailer) = split(key)?;
+        Some(ParsedKey { user_key, seq: SeqNo(trailer >> 8), kind: ValueKind::from_u8(trailer as u8)? })
+    }
+
+    pub fn encode_to(&self, out: &mut Vec<u8>) {
+        append(out, self.user_key, self.seq, self.kind as u8);
+    }
+}
+
+/// Takes an internal key apart: user key and packed trailer.
+#[inline]
+pub fn split(key: &[u8]) -> Option<(&[u8], u64)> {
+    let (user_key, trailer) = key.split_last_chunk::<TRAILER_BYTES>()?;
+    Some((user_key, u64::from_le_bytes(*trailer)))
+}
+
+/// The user key of an internal key; empty where `key` is too short to be one.
+#[inline]
+pub fn user_key(key: &[u8]) -> &[u8] {
+    split(key).map_or(&[], |(user_key, _)| user_key)
+}
+
+pub fn append(out: &mut Vec<u8>, user_key: &[u8], seq: SeqNo, kind: u8) {
+    out.extend_from_slice(user_key);
+    out.extend_from_slice(&pack_trailer(seq, kind).to_le_bytes());
+}
+
+/// The internal key `user_key @ seq, kind`, allocated.
+pub fn encode(user_key: &[u8], seq: SeqNo, kind: ValueKind) -> Vec<u8> {
+    let mut out = Vec::with_capacity(user_key.len() + TRAILER_BYTES);
+    append(&mut out, user_key, seq, kind as u8);
+    out
+}
+
+/// The seek target that finds the newest entry of a user key at or below a sequence number.
+#[derive(Clone, Debug, Default)]
+pub struct LookupKey {
+    bytes: Vec<u8>,
+}
+
+impl LookupKey {
+    pub fn new(user_key: &[u8], seq: SeqNo) -> Self {
+        let mut key = LookupKey { bytes: Vec::with_capacity(user_key.len() + TRAILER_BYTES) };
+        key.set(user_key, seq);
+        key
+    }
+
+    /// Makes this the target for another key, reusing its memory.
+    pub fn set(&mut self, user_key: &[u8], seq: SeqNo) {
+        self.bytes.clear();
+        append(&mut self.bytes, user_key, seq, SEEK_KIND);
+    }
+
+    pub fn internal(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn user_key(&self) -> &[u8] {
+        user_key(&self.bytes)
+    }
+
+    pub fn seq(&self) -> SeqNo {
+        split(&self.bytes).map_or(SeqNo::ZERO, |(_, trailer)| SeqNo(trailer >> 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_internal_key_round_trips() {
+        let key = encode(b"apple", SeqNo(77), ValueKind::Merge);
+        assert_eq!(key.len(), 5 + TRAILER_BYTES);
+        let parsed = ParsedKey::parse(&key).expect("well formed");
+        assert_eq!(parsed, ParsedKey { user_key: b"apple", seq: SeqNo(77), kind: ValueKind::Merge });
+        assert!(ParsedKey::parse(b"short").is_none());
+        assert!(ParsedKey::parse(&[0x55; 8]).is_none(), "0x55 is no kind");
+    }
+
+    #[test]
+    fn sequence_numbers_end_at_56_bits() {
+        assert_eq!(SeqNo::MAX.checked_add(1), None);
+        assert_eq!(SeqNo(1).checked_add(u64::MAX), None);
+        assert_eq!(SeqNo(1).checked_add(2), Some(SeqNo(3)));
+    }
+}

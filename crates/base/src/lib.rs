@@ -1,0 +1,21 @@
+//! Spillway's vocabulary, without I/O: keys and sequence numbers, comparators, the cursor trait, the traits that
+//! users extend the engine with, byte coding and checksums, errors, the options table and metrics.
+//!
+//! Everything above shares these words; this crate imports none of the others.
+
+pub mod checksum;
+pub mod coding;
+pub mod comparator;
+pub mod cursor;
+pub mod error;
+pub mod extend;
+pub mod key;
+pub mod pinned;
+pub mod tombstone;
+pub mod value_source;
+
+pub use comparator::{Comparator, InternalOrder, UserOrder};
+pub use cursor::Cursor;
+pub use error::{Error, ErrorKind, Result};
+pub use key::{FamilyId, FileNumber, LookupKey, ParsedKey, SeqNo, ValueKind};
+pub use pinned::Pinned;

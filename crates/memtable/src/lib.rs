@@ -1,0 +1,108 @@
+//! Memtables: where writes live, sorted, until they are flushed. One trait, several representations, chosen by name.
+//!
+//! Contracts of every representation: readers never wait; an entry is visible to every read that starts after its
+//! insert returned; entries whose sequence numbers arrive out of order are placed rightly; nothing inserted moves or is
+//! freed while the memtable lives; memory is accounted honestly.
+
+use std::sync::Arc;
+
+use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
+use base::tombstone::FragmentedTombstones;
+
+/// What a memtable is made for.
+#[derive(Clone)]
+pub struct MemtableConfig {
+    pub order: InternalOrder,
+    pub family: FamilyId,
+    /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life.
+    pub capacity_bytes: usize,
+    /// Bits of bloom filter over whole user keys, as a share of the capacity (RocksDB's
+    /// `memtable_prefix_bloom_size_ratio` with `memtable_whole_key_filtering`); 0 for none.
+    pub bloom_ratio: f64,
+}
+
+/// One entry to insert.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    pub user_key: &'a [u8],
+    pub seq: SeqNo,
+    pub kind: ValueKind,
+    /// For `RangeDeletion`, the range's end; the user key is its start.
+    pub value: &'a [u8],
+}
+
+/// A sorted set of entries in memory.
+///
+/// Inserting takes `&self`: where [`concurrent_insert`](Memtable::concurrent_insert) is false the caller must insert from
+/// one thread at a time.
+pub trait Memtable: Send + Sync {
+    /// The registry name of the representation ("skip_list").
+    fn name(&self) -> &'static str;
+
+    fn concurrent_insert(&self) -> bool;
+
+    /// The most arena bytes that inserting `entries` entries, whose keys and values are `payload_bytes` together, can
+    /// take: alignment, nodes and races included.
+    fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize;
+
+    /// Sets `bytes` of the arena aside for inserts to come. False where there is no room: the memtable must be switched.
+    /// Reserved bytes are never given back (C4: after this, [`insert`](Memtable::insert) cannot fail).
+    fn try_reserve(&self, bytes: usize) -> bool;
+
+    /// Inserts an entry whose bytes were reserved. Range deletions go to a list of their own.
+    fn insert(&self, entry: Entry<'_>);
+
+    /// Inserts the entries of a batch, in the order given.
+    fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        for entry in entries {
+            self.insert(entry);
+        }
+    }
+
+    /// Shows `visit` the point entries of the lookup's user key at or below its sequence number, newest first, until it
+    /// returns false. The value is valid only during the call.
+    fn get(&self, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool);
+
+    /// Many lookups; `visit` is told which. Representations that can, interleave their descents.
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool) {
+        for (i, key) in keys.iter().enumerate() {
+            self.get(key, &mut |seq, kind, value| visit(i, seq, kind, value));
+        }
+    }
+
+    /// A cursor over point entries. It keeps the memtable alive and sees entries inserted while it lives.
+    fn cursor(self: Arc<Self>) -> Box<dyn Cursor>;
+
+    /// The range tombstones inserted so far, fragmented; `None` where there are none. Built again only after new ones.
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
+
+    /// Point entries, deletions included, and range deletions.
+    fn entries(&self) -> u64;
+
+    fn deletions(&self) -> u64;
+
+    /// Bytes of keys and values inserted.
+    fn payload_bytes(&self) -> u64;
+
+    /// Memory held now, everything included, in bytes.
+    fn memory_bytes(&self) -> usize;
+
+    /// Arena bytes reserved so far: what `write_buffer_size` is compared with.
+    fn reserved_bytes(&self) -> usize;
+
+    /// Estimated entries with user keys in `[start, end)`.
+    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
+
+    /// Told once, when no further insert will come and all are done. Representations that sort, sort here.
+    fn seal(&self) {}
+}
+
+/// Makes memtables of one representation: what an option string such as `skip_list` or `vector` names.
+pub trait MemtableFactory: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// The option string that yields this factory again.
+    fn option_string(&self) -> String;
+
+    fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>>;
+}

@@ -1,0 +1,133 @@
+//! Tables: sorted, immutable files of entries. Block-based tables are RocksDB's, byte for byte (`docs/format/table.md`).
+//!
+//! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
+//! allocated (B2).
+
+use std::sync::Arc;
+
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
+use base::pinned::BytesOwner;
+use base::{Cursor, LookupKey, Pinned, Result, SeqNo, ValueKind};
+use vfs::IoClass;
+
+/// How a read treats a table.
+#[derive(Clone, Debug)]
+pub struct TableReadOptions {
+    pub verify_checksums: bool,
+    /// Whether blocks read from the file are put into the block cache.
+    pub fill_cache: bool,
+    /// Bytes to read ahead of a cursor that walks forward; 0 lets the reader judge by the access pattern.
+    pub readahead_bytes: usize,
+    /// Walk in whole key order even where the table's index or filter is by prefix.
+    pub total_order_seek: bool,
+    /// The seeks of this cursor stay within the prefix of their target: prefix filters may be consulted.
+    pub prefix_same_as_start: bool,
+    pub class: IoClass,
+}
+
+impl Default for TableReadOptions {
+    fn default() -> Self {
+        TableReadOptions {
+            verify_checksums: true,
+            fill_cache: true,
+            readahead_bytes: 0,
+            total_order_seek: false,
+            prefix_same_as_start: false,
+            class: IoClass::Foreground,
+        }
+    }
+}
+
+/// A value inside a table, borrowed, or pinned without a copy.
+#[derive(Clone, Copy)]
+pub struct TableValue<'a> {
+    pub bytes: &'a [u8],
+    /// What holds the bytes, and where `bytes` starts in it; `None` where pinning must copy.
+    pub owner: Option<(&'a BytesOwner, usize)>,
+}
+
+impl TableValue<'_> {
+    pub fn pin(&self) -> Pinned {
+        match self.owner {
+            Some((owner, start)) => Pinned::shared(owner.clone(), start..start + self.bytes.len()),
+            None => Pinned::from(self.bytes.to_vec()),
+        }
+    }
+}
+
+/// Is shown entries, newest first; false ends the walk.
+pub type Visit<'a> = &'a mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool;
+
+/// An open table. Shared by all threads; holds no lock across a read.
+pub trait Table: Send + Sync {
+    /// Shows `visit` the point entries of the lookup's user key at or below its sequence number, newest first.
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
+
+    /// Many lookups of ascending user keys, sharing blocks; `visit` is told which.
+    fn multi_get(
+        &self,
+        keys: &[&LookupKey],
+        options: &TableReadOptions,
+        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        for (i, key) in keys.iter().enumerate() {
+            self.get(key, options, &mut |seq, kind, value| visit(i, seq, kind, value))?;
+        }
+        Ok(())
+    }
+
+    /// A cursor over point entries; it keeps the table alive.
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor>;
+
+    /// The table's range tombstones; `None` where it has none. Read and fragmented once.
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
+
+    fn properties(&self) -> &Properties;
+
+    /// The file offset near which `internal_key` would lie: for size estimates.
+    fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64>;
+
+    /// Some user keys that cut the table into parts of similar size, with the bytes up to each: for splitting a
+    /// compaction. At most `max` of them, ascending.
+    fn anchors(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>>;
+
+    /// Reads every block and checks checksums, order and counts.
+    fn verify(&self) -> Result<()>;
+
+    /// Memory held outside the block cache, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// What was written, as the MANIFEST needs it.
+#[derive(Clone, Debug, Default)]
+pub struct TableSummary {
+    pub file_bytes: u64,
+    /// First and last internal key of the point entries; `None` where the table holds tombstones only.
+    pub point_bounds: Option<(Vec<u8>, Vec<u8>)>,
+    /// Of point entries and tombstones both.
+    pub smallest_seq: SeqNo,
+    pub largest_seq: SeqNo,
+    pub properties: Properties,
+}
+
+/// Writes one table.
+pub trait TableBuilder: Send {
+    /// Appends a point entry; internal keys must ascend.
+    fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Adds a range tombstone; any order, any time before the end.
+    fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()>;
+
+    /// Point entries and tombstones so far.
+    fn entries(&self) -> u64;
+
+    /// Bytes the file would have if it ended now, about.
+    fn estimated_bytes(&self) -> u64;
+
+    /// Writes what is left, syncs the file and tells what it is.
+    fn finish(self: Box<Self>) -> Result<TableSummary>;
+}
+
+/// Placeholder until `properties.rs` stands.
+#[derive(Clone, Debug, Default)]
+pub struct Properties {}

@@ -1,0 +1,2 @@
+//! The operating system's files, mappings, clock and threads.
+pub struct AnonymousMapping;
