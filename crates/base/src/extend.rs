@@ -12,6 +12,12 @@ pub trait MergeOperator: Send + Sync {
     /// Stored with the family and checked at open.
     fn name(&self) -> &str;
 
+    /// How OPTIONS files and option strings spell it: the name, with parameters where there are any
+    /// (`{id=StringAppendOperator;delimiter=\:;}`).
+    fn option_string(&self) -> String {
+        crate::options::string::escape(self.name())
+    }
+
     /// The value that results from `existing` (`None` where there is none) and `operands`, oldest first. `None` means
     /// that the operands cannot be applied: the read that needed them fails with `Corruption`.
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>>;

@@ -4,10 +4,24 @@
 //! insert returned; entries whose sequence numbers arrive out of order are placed rightly; nothing inserted moves or is
 //! freed while the memtable lives; memory is accounted honestly.
 
+mod arena;
+mod bloom;
+#[cfg(test)]
+mod conformance;
+mod order;
+mod record;
+mod registry;
+mod skiplist;
+mod stripe;
+mod tombstones;
+mod vector;
+
 use std::sync::Arc;
 
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use base::tombstone::FragmentedTombstones;
+
+pub use registry::{factory_from_option_string, names};
 
 /// What a memtable is made for.
 #[derive(Clone)]

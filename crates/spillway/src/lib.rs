@@ -1,1 +1,31 @@
+//! Spillway: an embedded LSM key-value store whose foreground writes wait for nothing but their own log record.
+//!
+//! The folders follow the lives of data: `write`, `read`, `flush`, `version`, `compaction`. `ARCHITECTURE.md` at the
+//! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 
+pub mod compaction;
+pub mod context;
+pub(crate) mod core;
+pub mod db;
+pub mod family;
+pub mod flush;
+pub(crate) mod install;
+pub(crate) mod jobs;
+pub mod manage;
+pub(crate) mod open;
+pub mod read;
+pub(crate) mod replay;
+pub(crate) mod tables;
+pub mod version;
+pub mod write;
+
+pub use base::options::{DbOptions, FamilyOptions};
+pub use base::{Error, ErrorKind, Pinned, Result, SeqNo};
+pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
+pub use family::Family;
+pub use read::iterator::DbIterator;
+pub use read::options::ReadOptions;
+pub use read::snapshot::Snapshot;
+pub use table::BlockCache;
+pub use write::batch::WriteBatch;
+pub use write::options::WriteOptions;

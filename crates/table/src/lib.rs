@@ -3,6 +3,27 @@
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
 
+mod block;
+pub mod cache;
+mod cached;
+mod compress;
+mod decompress;
+mod dump;
+pub mod filter;
+mod footer;
+mod handle;
+mod index;
+mod metaindex;
+mod properties;
+mod reader;
+mod writer;
+
+pub use cached::{BlockCache, CachedBlock};
+pub use dump::{DumpPart, dump};
+pub use properties::{ExternalFile, Properties};
+pub use reader::{BlockBasedTable, TableContext};
+pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
+
 use std::sync::Arc;
 
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
@@ -43,13 +64,24 @@ impl Default for TableReadOptions {
 pub struct TableValue<'a> {
     pub bytes: &'a [u8],
     /// What holds the bytes, and where `bytes` starts in it; `None` where pinning must copy.
-    pub owner: Option<(&'a BytesOwner, usize)>,
+    pub owner: Option<(&'a dyn ShareBytes, usize)>,
+}
+
+/// Something reference-counted that owns bytes. Sharing it is deferred until a value is pinned: most are only looked at.
+pub trait ShareBytes {
+    fn share(&self) -> BytesOwner;
+}
+
+impl<T: AsRef<[u8]> + Send + Sync + 'static> ShareBytes for Arc<T> {
+    fn share(&self) -> BytesOwner {
+        self.clone()
+    }
 }
 
 impl TableValue<'_> {
     pub fn pin(&self) -> Pinned {
         match self.owner {
-            Some((owner, start)) => Pinned::shared(owner.clone(), start..start + self.bytes.len()),
+            Some((owner, start)) => Pinned::shared(owner.share(), start..start + self.bytes.len()),
             None => Pinned::from(self.bytes.to_vec()),
         }
     }
@@ -128,6 +160,3 @@ pub trait TableBuilder: Send {
     fn finish(self: Box<Self>) -> Result<TableSummary>;
 }
 
-/// Placeholder until `properties.rs` stands.
-#[derive(Clone, Debug, Default)]
-pub struct Properties {}

@@ -8,11 +8,18 @@ pub mod fault;
 pub mod memory;
 pub mod real;
 
+#[cfg(test)]
+mod conformance;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::Result;
+
+pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
+pub use memory::{CrashPolicy, MemoryVfs};
+pub use real::{AnonymousMapping, PageHint, RealVfs};
 
 /// Why a call is made: for statistics, rate limits, and for choosing which calls to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +108,7 @@ pub trait ReadMapping: Send + Sync + AsRef<[u8]> {}
 /// lock. Only ranges that [`ensure`](RwMapping::ensure) has allocated may be touched: a full disk is then an error of
 /// `ensure` and never a signal.
 pub trait RwMapping: Send + Sync {
-    /// Address space reserved, in bytes.
+    /// Address space reserved, in bytes: what was asked for, in whole pages.
     fn capacity(&self) -> u64;
 
     /// Bytes from the start that are allocated on disk and may be read and written.
@@ -126,9 +133,6 @@ pub trait RwMapping: Send + Sync {
     /// Cuts the file to `len` bytes when the mapping is dropped, giving back extents that were allocated ahead.
     fn truncate_on_drop(&self, len: u64);
 }
-
-/// Anonymous memory of a fixed capacity, zeroed, its pages taken only when touched. The base of arenas.
-pub use real::AnonymousMapping;
 
 /// Held while a database is open; released when dropped.
 pub trait LockGuard: Send + Sync {}
@@ -174,7 +178,8 @@ pub trait Vfs: Send + Sync {
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>>;
 
     /// Creates a file and maps `capacity` bytes of address space over it, none of them allocated yet. `Unsupported` where
-    /// the file system gives no guarantee that allocated extents can be stored to without failing (probe: fallocate).
+    /// the file system gives no guarantee that allocated extents can be stored to without failing: allocating is tried,
+    /// and the file system must be one known to keep what it allocated.
     /// Fails where the file exists.
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>>;
 
@@ -191,6 +196,7 @@ pub trait Vfs: Send + Sync {
     /// File names in a directory, sorted; neither `.` nor `..`.
     fn read_dir(&self, path: &Path) -> Result<Vec<String>>;
 
+    /// Each new directory survives a power loss only once its parent is synced.
     fn create_dir_all(&self, path: &Path) -> Result<()>;
 
     /// Makes creations, renames and removals in the directory survive a power loss.
@@ -244,7 +250,9 @@ pub fn read_all(vfs: &dyn Vfs, path: &Path, max: u64, class: IoClass) -> Result<
     let file = vfs.open(path)?;
     let len = file.len()?;
     if len > max {
-        return Err(base::Error::corruption(format!("file is {len} bytes, more than the {max} it may have")).at_path(path));
+        return Err(
+            base::Error::corruption(format!("file is {len} bytes, more than the {max} it may have")).at_path(path)
+        );
     }
     let mut bytes = vec![0; len as usize];
     let read = file.read_at(0, &mut bytes, class)?;

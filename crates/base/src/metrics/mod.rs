@@ -1,0 +1,224 @@
+//! Statistics: counters and distributions, recorded by many threads at once.
+//!
+//! Every metric exists once per shard; a thread keeps to one shard, so recording is a relaxed addition on a cache line
+//! that few others write. Reading adds the shards up. Users hold `Option<Arc<Statistics>>`: where it is `None`, nothing is
+//! counted and nothing is timed. There is no clock in here: callers measure.
+
+mod histogram;
+mod ticker;
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+pub use histogram::Distribution;
+pub use ticker::{Histogram, Ticker};
+
+use histogram::Buckets;
+
+/// A power of two. Each shard takes about 20 KiB.
+const SHARDS: usize = 16;
+
+/// Two cache lines, because processors fetch them in pairs.
+#[repr(align(128))]
+struct Shard {
+    tickers: [AtomicU64; Ticker::COUNT],
+    histograms: [Buckets; Histogram::COUNT],
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Shard {
+            tickers: [const { AtomicU64::new(0) }; Ticker::COUNT],
+            histograms: std::array::from_fn(|_| Buckets::default()),
+        }
+    }
+}
+
+thread_local! {
+    /// This thread's shard, in every `Statistics`; `usize::MAX` before its first record.
+    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Deals shards out to threads in turn.
+static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
+
+fn this_threads_shard() -> usize {
+    // A thread that is being torn down has no cell any more: any shard will do.
+    SHARD
+        .try_with(|cell| {
+            let shard = cell.get();
+            if shard != usize::MAX {
+                return shard;
+            }
+            let shard = NEXT_SHARD.fetch_add(1, Relaxed) % SHARDS;
+            cell.set(shard);
+            shard
+        })
+        .unwrap_or(0)
+}
+
+/// All metrics of a database.
+pub struct Statistics {
+    shards: Box<[Shard]>,
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Statistics { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    }
+}
+
+impl Statistics {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    pub fn add(&self, ticker: Ticker, amount: u64) {
+        let shard = self.shards.get(this_threads_shard());
+        if let Some(counter) = shard.and_then(|shard| shard.tickers.get(ticker as usize)) {
+            counter.fetch_add(amount, Relaxed);
+        }
+    }
+
+    #[inline]
+    pub fn record(&self, histogram: Histogram, value: u64) {
+        let shard = self.shards.get(this_threads_shard());
+        if let Some(buckets) = shard.and_then(|shard| shard.histograms.get(histogram as usize)) {
+            buckets.record(value);
+        }
+    }
+
+    pub fn count(&self, ticker: Ticker) -> u64 {
+        let counters = self.shards.iter().filter_map(|shard| shard.tickers.get(ticker as usize));
+        counters.fold(0, |sum, counter| sum.wrapping_add(counter.load(Relaxed)))
+    }
+
+    pub fn distribution(&self, histogram: Histogram) -> Distribution {
+        let mut total = Distribution::default();
+        for buckets in self.shards.iter().filter_map(|shard| shard.histograms.get(histogram as usize)) {
+            buckets.add_to(&mut total);
+        }
+        total
+    }
+
+    /// Sets everything to zero. Records made meanwhile may be kept or lost.
+    pub fn reset(&self) {
+        for shard in &self.shards {
+            shard.tickers.iter().for_each(|counter| counter.store(0, Relaxed));
+            shard.histograms.iter().for_each(Buckets::clear);
+        }
+    }
+}
+
+/// RocksDB's layout: a line for each ticker, then one for each histogram.
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &ticker in Ticker::ALL {
+            writeln!(f, "{} COUNT : {}", ticker.name(), self.count(ticker))?;
+        }
+        for &histogram in Histogram::ALL {
+            let values = self.distribution(histogram);
+            let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| values.percentile(percent));
+            let (max, count, sum) = (values.max() as f64, values.count(), values.sum());
+            let name = histogram.name();
+            writeln!(
+                f,
+                "{name} P50 : {p50:.6} P95 : {p95:.6} P99 : {p99:.6} P100 : {max:.6} COUNT : {count} SUM : {sum}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds to a counter where statistics are kept.
+#[inline]
+pub fn tick(statistics: &Option<Arc<Statistics>>, ticker: Ticker, amount: u64) {
+    if let Some(statistics) = statistics {
+        statistics.add(ticker, amount);
+    }
+}
+
+/// Records a value where statistics are kept.
+#[inline]
+pub fn record(statistics: &Option<Arc<Statistics>>, histogram: Histogram, value: u64) {
+    if let Some(statistics) = statistics {
+        statistics.record(histogram, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::histogram::LIMITS;
+    use super::*;
+
+    #[test]
+    fn buckets_are_rocksdbs() {
+        assert_eq!(LIMITS[..16], [1, 2, 3, 4, 6, 10, 15, 22, 34, 51, 76, 110, 170, 250, 380, 580]);
+        assert_eq!(LIMITS.last(), Some(&13_000_000_000_000_000_000));
+        assert!(LIMITS.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn counts_add_up_over_threads() {
+        let statistics = Statistics::new();
+        std::thread::scope(|scope| {
+            for _ in 0..2 * SHARDS {
+                scope.spawn(|| (0..100).for_each(|_| statistics.add(Ticker::NumberKeysWritten, 3)));
+            }
+        });
+        assert_eq!(statistics.count(Ticker::NumberKeysWritten), 2 * SHARDS as u64 * 300);
+        assert_eq!(statistics.count(Ticker::NumberKeysRead), 0);
+        statistics.reset();
+        assert_eq!(statistics.count(Ticker::NumberKeysWritten), 0);
+    }
+
+    #[test]
+    fn percentiles_lie_within_their_bucket() {
+        let statistics = Statistics::new();
+        assert_eq!(statistics.distribution(Histogram::DbGet).percentile(99.0), 0.0);
+        (1..=100).for_each(|value| statistics.record(Histogram::DbGet, value));
+        let values = statistics.distribution(Histogram::DbGet);
+        assert_eq!((values.count(), values.sum(), values.min(), values.max()), (100, 5050, 1, 100));
+        assert_eq!(values.average(), 50.5);
+        // 34 values lie at or below 34, and 17 in the bucket up to 51.
+        assert!((values.percentile(50.0) - 50.0).abs() < 1e-9, "{}", values.percentile(50.0));
+        assert_eq!(values.percentile(100.0), 100.0);
+        assert!((20.0..40.0).contains(&values.standard_deviation()));
+    }
+
+    #[test]
+    fn the_largest_value_has_a_bucket() {
+        let statistics = Statistics::new();
+        statistics.record(Histogram::BytesPerRead, u64::MAX);
+        statistics.record(Histogram::BytesPerRead, 0);
+        let values = statistics.distribution(Histogram::BytesPerRead);
+        assert_eq!((values.count(), values.max(), values.min()), (2, u64::MAX, 0));
+    }
+
+    #[test]
+    fn text_has_rocksdbs_layout() {
+        let statistics = Arc::new(Statistics::new());
+        let kept = Some(statistics.clone());
+        tick(&kept, Ticker::BlockCacheMiss, 7);
+        record(&kept, Histogram::DbGet, 2);
+        tick(&None, Ticker::BlockCacheMiss, 1);
+        let text = statistics.to_string();
+        assert!(text.starts_with("rocksdb.block.cache.miss COUNT : 7\nrocksdb.block.cache.hit COUNT : 0\n"));
+        let line =
+            "rocksdb.db.get.micros P50 : 2.000000 P95 : 2.000000 P99 : 2.000000 P100 : 2.000000 COUNT : 1 SUM : 2";
+        assert!(text.lines().any(|found| found == line), "{text}");
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for &ticker in Ticker::ALL {
+            assert_eq!(Ticker::by_name(ticker.name()), Some(ticker));
+        }
+        for &histogram in Histogram::ALL {
+            assert_eq!(Histogram::by_name(histogram.name()), Some(histogram));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What is counted and what is measured, under the names RocksDB's statistics have; ours begin with `spillway.`.
+
+/// Defines an enum of metrics with their names, numbered from 0.
+macro_rules! named_metrics {
+    ($(#[$about:meta])+ enum $Enum:ident { $( $(#[$variant_meta:meta])* $Variant:ident => $name:literal, )+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $Enum { $( $(#[$variant_meta])* $Variant, )+ }
+
+        impl $Enum {
+            pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
+            pub const COUNT: usize = Self::ALL.len();
+
+            pub fn name(self) -> &'static str {
+                match self { $( $Enum::$Variant => $name, )+ }
+            }
+
+            pub fn by_name(name: &str) -> Option<$Enum> {
+                Self::ALL.iter().copied().find(|metric| metric.name() == name)
+            }
+        }
+    };
+}
+
+named_metrics! {
+    /// A counter.
+    enum Ticker {
+        BlockCacheMiss => "rocksdb.block.cache.miss",
+        BlockCacheHit => "rocksdb.block.cache.hit",
+        BlockCacheAdd => "rocksdb.block.cache.add",
+        BlockCacheAddFailures => "rocksdb.block.cache.add.failures",
+        BlockCacheIndexMiss => "rocksdb.block.cache.index.miss",
+        BlockCacheIndexHit => "rocksdb.block.cache.index.hit",
+        BlockCacheIndexAdd => "rocksdb.block.cache.index.add",
+        BlockCacheIndexBytesInsert => "rocksdb.block.cache.index.bytes.insert",
+        BlockCacheFilterMiss => "rocksdb.block.cache.filter.miss",
+        BlockCacheFilterHit => "rocksdb.block.cache.filter.hit",
+        BlockCacheFilterAdd => "rocksdb.block.cache.filter.add",
+        BlockCacheFilterBytesInsert => "rocksdb.block.cache.filter.bytes.insert",
+        BlockCacheDataMiss => "rocksdb.block.cache.data.miss",
+        BlockCacheDataHit => "rocksdb.block.cache.data.hit",
+        BlockCacheDataAdd => "rocksdb.block.cache.data.add",
+        BlockCacheDataBytesInsert => "rocksdb.block.cache.data.bytes.insert",
+        BlockCacheBytesRead => "rocksdb.block.cache.bytes.read",
+        BlockCacheBytesWrite => "rocksdb.block.cache.bytes.write",
+        BloomFilterUseful => "rocksdb.bloom.filter.useful",
+        BloomFilterFullPositive => "rocksdb.bloom.filter.full.positive",
+        BloomFilterFullTruePositive => "rocksdb.bloom.filter.full.true.positive",
+        BloomFilterPrefixChecked => "rocksdb.bloom.filter.prefix.checked",
+        BloomFilterPrefixUseful => "rocksdb.bloom.filter.prefix.useful",
+        MemtableHit => "rocksdb.memtable.hit",
+        MemtableMiss => "rocksdb.memtable.miss",
+        GetHitL0 => "rocksdb.l0.hit",
+        GetHitL1 => "rocksdb.l1.hit",
+        GetHitL2AndUp => "rocksdb.l2andup.hit",
+        /// A newer entry of the same key hid it.
+        CompactionKeyDropNewerEntry => "rocksdb.compaction.key.drop.new",
+        /// A deletion with nothing left below it.
+        CompactionKeyDropObsolete => "rocksdb.compaction.key.drop.obsolete",
+        CompactionKeyDropRangeDel => "rocksdb.compaction.key.drop.range_del",
+        /// The compaction filter dropped it.
+        CompactionKeyDropUser => "rocksdb.compaction.key.drop.user",
+        /// A range deletion with nothing left below it.
+        CompactionRangeDelDropObsolete => "rocksdb.compaction.range_del.drop.obsolete",
+        CompactionCancelled => "rocksdb.compaction.cancelled",
+        NumberKeysWritten => "rocksdb.number.keys.written",
+        NumberKeysRead => "rocksdb.number.keys.read",
+        NumberKeysUpdated => "rocksdb.number.keys.updated",
+        BytesWritten => "rocksdb.bytes.written",
+        BytesRead => "rocksdb.bytes.read",
+        NumberDbSeek => "rocksdb.number.db.seek",
+        NumberDbNext => "rocksdb.number.db.next",
+        NumberDbPrev => "rocksdb.number.db.prev",
+        NumberDbSeekFound => "rocksdb.number.db.seek.found",
+        NumberDbNextFound => "rocksdb.number.db.next.found",
+        NumberDbPrevFound => "rocksdb.number.db.prev.found",
+        IterBytesRead => "rocksdb.db.iter.bytes.read",
+        NumberIterSkip => "rocksdb.number.iter.skip",
+        NumberReseeksInIteration => "rocksdb.number.reseeks.iteration",
+        IteratorCreated => "rocksdb.num.iterator.created",
+        IteratorDeleted => "rocksdb.num.iterator.deleted",
+        FileOpens => "rocksdb.no.file.opens",
+        FileErrors => "rocksdb.no.file.errors",
+        StallMicros => "rocksdb.stall.micros",
+        NumberMultigetCalls => "rocksdb.number.multiget.get",
+        NumberMultigetKeysRead => "rocksdb.number.multiget.keys.read",
+        NumberMultigetBytesRead => "rocksdb.number.multiget.bytes.read",
+        NumberMultigetKeysFound => "rocksdb.number.multiget.keys.found",
+        NumberMergeFailures => "rocksdb.number.merge.failures",
+        WalFileSynced => "rocksdb.wal.synced",
+        WalFileBytes => "rocksdb.wal.bytes",
+        WriteDoneBySelf => "rocksdb.write.self",
+        /// A synced write whose sync another writer issued.
+        WriteDoneByOther => "rocksdb.write.other",
+        WriteWithWal => "rocksdb.write.wal",
+        CompactReadBytes => "rocksdb.compact.read.bytes",
+        CompactWriteBytes => "rocksdb.compact.write.bytes",
+        FlushWriteBytes => "rocksdb.flush.write.bytes",
+        /// Taken with a lock held, that is, not from a thread's own copy.
+        NumberSuperversionAcquires => "rocksdb.number.superversion_acquires",
+        NumberSuperversionReleases => "rocksdb.number.superversion_releases",
+        NumberSuperversionCleanups => "rocksdb.number.superversion_cleanups",
+        NumberBlockCompressed => "rocksdb.number.block.compressed",
+        NumberBlockDecompressed => "rocksdb.number.block.decompressed",
+        MergeOperationNanos => "rocksdb.merge.operation.time.nanos",
+        FilterOperationNanos => "rocksdb.filter.operation.time.nanos",
+        FilesDeletedImmediately => "rocksdb.files.deleted.immediately",
+        BackgroundErrors => "rocksdb.error.handler.bg.error.count",
+        BlockChecksumComputed => "rocksdb.block.checksum.compute.count",
+        BlockChecksumMismatch => "rocksdb.block.checksum.mismatch.count",
+        MemtablePayloadBytesAtFlush => "rocksdb.memtable.payload.bytes.at.flush",
+        MemtableGarbageBytesAtFlush => "rocksdb.memtable.garbage.bytes.at.flush",
+        /// Writers' waits by cause; all are part of `rocksdb.stall.micros`.
+        StallMemtablesMicros => "spillway.stall.memtables.micros",
+        StallL0Micros => "spillway.stall.l0.micros",
+        StallPendingCompactionMicros => "spillway.stall.pending.compaction.micros",
+        StallWriteBufferMicros => "spillway.stall.write.buffer.micros",
+        /// The next log or memtable was not ready.
+        StallSpareMicros => "spillway.stall.spare.micros",
+        StallLatchMicros => "spillway.stall.latch.micros",
+        LargeBatches => "spillway.large.batches",
+        IngestedFiles => "spillway.ingest.files",
+        IngestedBytes => "spillway.ingest.bytes",
+        /// Ingests placed below the mutable memtable, which then went on.
+        IngestsUnderMemtable => "spillway.ingest.under.memtable",
+        /// Ingests placed above the mutable memtable, which then was switched.
+        IngestsAboveMemtable => "spillway.ingest.above.memtable",
+    }
+}
+
+named_metrics! {
+    /// A measured distribution.
+    enum Histogram {
+        DbGet => "rocksdb.db.get.micros",
+        DbWrite => "rocksdb.db.write.micros",
+        CompactionTime => "rocksdb.compaction.times.micros",
+        TableSync => "rocksdb.table.sync.micros",
+        CompactionOutfileSync => "rocksdb.compaction.outfile.sync.micros",
+        WalFileSync => "rocksdb.wal.file.sync.micros",
+        ManifestFileSync => "rocksdb.manifest.file.sync.micros",
+        TableOpenIo => "rocksdb.table.open.io.micros",
+        DbMultiget => "rocksdb.db.multiget.micros",
+        ReadBlockCompaction => "rocksdb.read.block.compaction.micros",
+        ReadBlockGet => "rocksdb.read.block.get.micros",
+        NumFilesInSingleCompaction => "rocksdb.numfiles.in.singlecompaction",
+        DbSeek => "rocksdb.db.seek.micros",
+        WriteStall => "rocksdb.db.write.stall",
+        SstRead => "rocksdb.sst.read.micros",
+        NumSubcompactions => "rocksdb.num.subcompactions.scheduled",
+        BytesPerRead => "rocksdb.bytes.per.read",
+        BytesPerWrite => "rocksdb.bytes.per.write",
+        BytesPerMultiget => "rocksdb.bytes.per.multiget",
+        ReadNumMergeOperands => "rocksdb.read.num.merge_operands",
+        FlushTime => "rocksdb.db.flush.micros",
+        IngestTime => "spillway.db.ingest.micros",
+    }
+}

@@ -1,0 +1,173 @@
+//! Options that are one name out of a few, under RocksDB's names and numbers.
+
+/// Defines an enum whose variants have RocksDB's names. Names after `refused` are RocksDB's too, but cannot be honoured:
+/// choosing one is an error that gives the reason. A variant can be refused as well: files may hold it, options not.
+macro_rules! named_enum {
+    (
+        $(#[$about:meta])+
+        enum $Enum:ident { $( $(#[$variant_meta:meta])* $Variant:ident = $number:literal => $name:literal, )+ }
+        refused { $( $refused:literal => $reason:literal, )* }
+    ) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $Enum { $( $(#[$variant_meta])* $Variant = $number, )+ }
+
+        impl $Enum {
+            pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
+
+            const REFUSED: &'static [(&'static str, &'static str)] = &[$( ($refused, $reason) ),*];
+
+            /// RocksDB's name.
+            pub fn name(self) -> &'static str {
+                match self { $( $Enum::$Variant => $name, )+ }
+            }
+
+            /// RocksDB's number, as files hold it.
+            pub fn number(self) -> u8 {
+                self as u8
+            }
+
+            pub fn from_number(number: u8) -> Option<$Enum> {
+                Self::ALL.iter().copied().find(|choice| choice.number() == number)
+            }
+
+            /// The choice of that name.
+            ///
+            /// # Errors
+            /// `InvalidArgument`: unknown. `Unsupported`: known and refused, with the reason.
+            pub fn by_name(name: &str) -> $crate::error::Result<$Enum> {
+                if let Some((_, reason)) = Self::REFUSED.iter().find(|(refused, _)| *refused == name) {
+                    return Err($crate::error::Error::unsupported(format!("`{name}`: {reason}")));
+                }
+                Self::ALL.iter().copied().find(|choice| choice.name() == name).ok_or_else(|| {
+                    let names = Self::choosable();
+                    $crate::error::Error::invalid_argument(format!("`{name}` is none of {names}"))
+                })
+            }
+
+            fn choosable() -> String {
+                let refused = |name: &str| Self::REFUSED.iter().any(|(refused, _)| *refused == name);
+                let names = Self::ALL.iter().map(|choice| choice.name()).filter(|name| !refused(name));
+                names.collect::<Vec<_>>().join(", ")
+            }
+        }
+
+        impl $crate::options::row::Setting for $Enum {
+            fn kind(&self) -> String {
+                Self::choosable()
+            }
+
+            fn text(&self) -> String {
+                self.name().to_string()
+            }
+
+            fn set(&mut self, text: &str, _load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {
+                *self = Self::by_name(text)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+named_enum! {
+    /// How a block's bytes are compressed.
+    enum CompressionKind {
+        None = 0 => "kNoCompression",
+        Snappy = 1 => "kSnappyCompression",
+        Zlib = 2 => "kZlibCompression",
+        Bzip2 = 3 => "kBZip2Compression",
+        Lz4 = 4 => "kLZ4Compression",
+        Lz4hc = 5 => "kLZ4HCCompression",
+        Zstd = 7 => "kZSTD",
+        /// `bottommost_compression` only: the last level is compressed like the others.
+        Disable = 0xff => "kDisableCompressionOption",
+    }
+    refused {
+        "kBZip2Compression" => "bzip2 is not written; kZSTD compresses better and faster",
+        "kXpressCompression" => "Xpress exists on Windows only",
+        "kZSTDNotFinalCompression" => "the format from before ZSTD was final is not supported; use kZSTD",
+    }
+}
+
+named_enum! {
+    /// What recovery makes of a damaged log.
+    enum WalRecoveryMode {
+        /// An incomplete record at the log's end is dropped; damage elsewhere fails the open.
+        TolerateCorruptedTailRecords = 0 => "kTolerateCorruptedTailRecords",
+        /// Any damage fails the open.
+        AbsoluteConsistency = 1 => "kAbsoluteConsistency",
+        /// Replay stops before the first damage.
+        PointInTime = 2 => "kPointInTimeRecovery",
+        /// Whatever can be read is kept: the result may have holes.
+        SkipAnyCorruptedRecords = 3 => "kSkipAnyCorruptedRecords",
+    }
+    refused {}
+}
+
+named_enum! {
+    /// How log files are written.
+    enum LogBacking {
+        /// By what the file system was found to do well when the database was opened.
+        Auto = 0 => "auto",
+        Mapped = 1 => "mapped",
+        Pwrite = 2 => "pwrite",
+    }
+    refused {}
+}
+
+named_enum! {
+    /// How tables are arranged.
+    enum CompactionStyle {
+        Level = 0 => "kCompactionStyleLevel",
+    }
+    refused {
+        "kCompactionStyleUniversal" => "universal compaction is not implemented; use kCompactionStyleLevel",
+        "kCompactionStyleFIFO" => "FIFO compaction is not implemented; use kCompactionStyleLevel",
+        "kCompactionStyleNone" => "compaction by the user is not implemented; set disable_auto_compactions",
+    }
+}
+
+named_enum! {
+    /// The format of tables that flushes and compactions write.
+    enum TableFactory {
+        BlockBased = 0 => "BlockBasedTable",
+    }
+    refused {
+        "PlainTable" => "plain tables are neither read nor written; use BlockBasedTable",
+        "CuckooTable" => "cuckoo tables are neither read nor written; use BlockBasedTable",
+        "AdaptiveTable" => "of the formats it mixes only BlockBasedTable is supported; use that",
+    }
+}
+
+named_enum! {
+    /// A table's index.
+    enum IndexType {
+        BinarySearch = 0 => "kBinarySearch",
+        HashSearch = 1 => "kHashSearch",
+        TwoLevel = 2 => "kTwoLevelIndexSearch",
+        BinarySearchWithFirstKey = 3 => "kBinarySearchWithFirstKey",
+    }
+    refused {}
+}
+
+named_enum! {
+    /// Whether data blocks carry a hash index for point lookups.
+    enum DataBlockIndexType {
+        BinarySearch = 0 => "kDataBlockBinarySearch",
+        BinaryAndHash = 1 => "kDataBlockBinaryAndHash",
+    }
+    refused {}
+}
+
+named_enum! {
+    /// The checksum of every block.
+    enum ChecksumKind {
+        None = 0 => "kNoChecksum",
+        Crc32c = 1 => "kCRC32c",
+        XxHash32 = 2 => "kxxHash",
+        XxHash64 = 3 => "kxxHash64",
+        Xxh3 = 4 => "kXXH3",
+    }
+    refused {}
+}

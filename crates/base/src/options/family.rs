@@ -1,0 +1,161 @@
+//! Options of a column family.
+
+use std::sync::Arc;
+
+use crate::comparator::UserOrder;
+use crate::error::{Error, Result};
+use crate::extend::{CompactionFilter, MergeOperator, PrefixExtractor};
+use crate::options::choices::{CompactionStyle, CompressionKind, TableFactory};
+use crate::options::compression::{CompressionList, CompressionOptions};
+use crate::options::known;
+use crate::options::row::{ANY, at_least, option_table, within};
+use crate::options::string;
+use crate::options::table::TableOptions;
+
+const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
+
+option_table! {
+    /// Options of a column family.
+    struct FamilyOptions = "CFOptions", unhonoured: known::FAMILY;
+
+    /// The order of keys, by name; fixed when the family is created.
+    order as "comparator": UserOrder = UserOrder::Bytewise, ANY, RocksDb, Fixed;
+    /// Combines operands written by `merge`, by name.
+    merge_operator: Option<Arc<dyn MergeOperator>> = None, ANY, RocksDb, Fixed;
+    /// The part of a key that prefix filters and prefix iteration go by (`fixed:8`, `capped:8`).
+    prefix_extractor: Option<Arc<dyn PrefixExtractor>> = None, ANY, RocksDb, Mutable;
+    /// Bytes of a memtable at which it is sealed and flushed.
+    write_buffer_size: usize = 64 << 20, within(65536.0, 1099511627776.0), RocksDb, Mutable;
+    /// Memtables, the one being written included, at which writers wait for a flush.
+    max_write_buffer_number: usize = 2, within(1.0, 1024.0), RocksDb, Mutable;
+    /// Sealed memtables that are flushed together.
+    min_write_buffer_number_to_merge: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
+    /// The memtable's representation, with its parameters.
+    memtable_factory: String = String::from("skip_list"), ANY, Spillway, Fixed;
+    /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none.
+    memtable_prefix_bloom_size_ratio: f64 = 0.0, within(0.0, 0.25), RocksDb, Mutable;
+    /// Puts whole keys into the memtable's filter, not only prefixes.
+    memtable_whole_key_filtering: bool = false, ANY, RocksDb, Mutable;
+    /// Merge operands of one key in the memtable that a write folds into a value instead of adding one more; 0 for never.
+    max_successive_merges: usize = 0, ANY, RocksDb, Mutable;
+    /// Entries of one key that an iterator steps over before it seeks past them instead.
+    max_sequential_skip_in_iterations: u64 = 8, ANY, RocksDb, Mutable;
+    /// How blocks are compressed.
+    compression: CompressionKind = CompressionKind::Snappy, ANY, RocksDb, Mutable;
+    /// The same level by level, from level 0; the last one given counts for deeper levels. Empty: `compression`.
+    compression_per_level: CompressionList = CompressionList::default(), ANY, RocksDb, Mutable;
+    /// How the last level's blocks are compressed; `kDisableCompressionOption` leaves them like the others.
+    bottommost_compression: CompressionKind = CompressionKind::Disable, ANY, RocksDb, Mutable;
+    /// How hard to compress.
+    compression_opts: CompressionOptions = CompressionOptions::default(), ANY, RocksDb, Mutable;
+    /// How tables are arranged.
+    compaction_style: CompactionStyle = CompactionStyle::Level, ANY, RocksDb, Fixed;
+    /// Levels of tables.
+    num_levels: usize = 7, within(1.0, 64.0), RocksDb, Fixed;
+    /// Tables in level 0 at which they are compacted.
+    level0_file_num_compaction_trigger: i32 = 4, at_least(1.0), RocksDb, Mutable;
+    /// Tables in level 0 at which writers are slowed down; negative for never.
+    level0_slowdown_writes_trigger: i32 = 20, at_least(-1.0), RocksDb, Mutable;
+    /// Tables in level 0 at which writers stop; negative for never.
+    level0_stop_writes_trigger: i32 = 36, at_least(-1.0), RocksDb, Mutable;
+    /// Bytes of a table in level 1.
+    target_file_size_base: u64 = 64 * MIB, at_least(4096.0), RocksDb, Mutable;
+    /// Factor by which tables grow from level to level.
+    target_file_size_multiplier: u32 = 1, at_least(1.0), RocksDb, Mutable;
+    /// Bytes of level 1.
+    max_bytes_for_level_base: u64 = 256 * MIB, at_least(4096.0), RocksDb, Mutable;
+    /// Factor by which levels grow.
+    max_bytes_for_level_multiplier: f64 = 10.0, within(1.0, 1000.0), RocksDb, Mutable;
+    /// Derives the levels' sizes from the last level's, and fills levels from the last one up.
+    level_compaction_dynamic_level_bytes: bool = true, ANY, RocksDb, Fixed;
+    /// Bytes that one compaction takes in at most; 0 is 25 times `target_file_size_base`.
+    max_compaction_bytes: u64 = 0, ANY, RocksDb, Mutable;
+    /// Bytes that compactions are behind at which writers are slowed down; 0 for never.
+    soft_pending_compaction_bytes_limit: u64 = 64 * GIB, ANY, RocksDb, Mutable;
+    /// Bytes that compactions are behind at which writers stop; 0 for never.
+    hard_pending_compaction_bytes_limit: u64 = 256 * GIB, ANY, RocksDb, Mutable;
+    /// Leaves compacting to explicit calls.
+    disable_auto_compactions: bool = false, ANY, RocksDb, Mutable;
+    /// Reads every table back after it was written.
+    paranoid_file_checks: bool = false, ANY, RocksDb, Mutable;
+    /// Writes no filters for the last level, where nearly every lookup that gets there finds its key.
+    optimize_filters_for_hits: bool = false, ANY, RocksDb, Fixed;
+    /// The format of tables.
+    table_factory: TableFactory = TableFactory::BlockBased, ANY, RocksDb, Fixed;
+    /// The tables' layout, filters and cache.
+    table as "block_based_table_factory": TableOptions = TableOptions::default(), ANY, Section, Mutable;
+
+    beside
+    /// Looks at values as compactions pass by.
+    compaction_filter: Option<Arc<dyn CompactionFilter>> = None;
+}
+
+impl FamilyOptions {
+    /// The extractor in force.
+    pub fn prefix_extractor(&self) -> Option<Arc<dyn PrefixExtractor>> {
+        self.prefix_extractor.clone()
+    }
+
+    /// The compression of `level`'s tables; `bottommost` where no deeper level holds any.
+    pub fn compression_at(&self, level: usize, bottommost: bool) -> CompressionKind {
+        if bottommost && self.bottommost_compression != CompressionKind::Disable {
+            return self.bottommost_compression;
+        }
+        self.compression_per_level.at(level).unwrap_or(self.compression)
+    }
+
+    /// Bytes that one compaction takes in at most, with 0 resolved.
+    pub fn max_compaction_bytes(&self) -> u64 {
+        match self.max_compaction_bytes {
+            0 => self.target_file_size_base.saturating_mul(25),
+            bytes => bytes,
+        }
+    }
+
+    /// Resolves what contradicts itself the way RocksDB does, and says what was changed.
+    pub fn settle(&mut self) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut raise = |name: &str, value: &mut i32, least: i32| {
+            if *value >= 0 && *value < least {
+                changes.push(format!("{name} raised from {value} to {least}"));
+                *value = least;
+            }
+        };
+        raise(
+            "level0_slowdown_writes_trigger",
+            &mut self.level0_slowdown_writes_trigger,
+            self.level0_file_num_compaction_trigger,
+        );
+        let slowdown = self.level0_slowdown_writes_trigger.max(self.level0_file_num_compaction_trigger);
+        raise("level0_stop_writes_trigger", &mut self.level0_stop_writes_trigger, slowdown);
+        if self.max_write_buffer_number < 2 {
+            changes.push("max_write_buffer_number raised from 1 to 2".to_string());
+            self.max_write_buffer_number = 2;
+        }
+        let mergeable = self.max_write_buffer_number - 1;
+        if self.min_write_buffer_number_to_merge > mergeable {
+            let asked = self.min_write_buffer_number_to_merge;
+            changes.push(format!("min_write_buffer_number_to_merge lowered from {asked} to {mergeable}"));
+            self.min_write_buffer_number_to_merge = mergeable;
+        }
+        changes
+    }
+
+    /// # Errors
+    /// `InvalidArgument` or `Unsupported`: a value that cannot be honoured, named.
+    pub fn validate(&self) -> Result<()> {
+        string::check_bounds(self)?;
+        string::check_bounds(&self.table)?;
+        string::check_bounds(&self.compression_opts)?;
+        self.table.check_together()?;
+        if self.compression == CompressionKind::Disable
+            || self.compression_per_level.0.contains(&CompressionKind::Disable)
+        {
+            return Err(Error::invalid_argument(
+                "kDisableCompressionOption is for bottommost_compression only; kNoCompression leaves blocks as they are",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The filter policy option.
+
+use crate::error::{Error, Result};
+use crate::options::row::{Load, Setting};
+use crate::options::string;
+
+/// Bits per key where a policy is named without saying how many.
+const BITS_PER_KEY_DEFAULT: f64 = 10.0;
+
+/// More bits than this no longer lower the false positives that the format's 30 probes allow.
+const BITS_PER_KEY_MAX: f64 = 100.0;
+
+/// Which filter tables get: none, or a bloom filter of so many bits per key.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FilterPolicy {
+    pub bits_per_key: Option<f64>,
+}
+
+impl FilterPolicy {
+    pub const NONE: FilterPolicy = FilterPolicy { bits_per_key: None };
+
+    pub const fn bloom(bits_per_key: f64) -> FilterPolicy {
+        FilterPolicy { bits_per_key: Some(bits_per_key) }
+    }
+
+    /// Reads RocksDB's spellings: `nullptr`, `bloomfilter:10:false`, `rocksdb.BuiltinBloomFilter`, and those in `{id=...}`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: unknown. `Unsupported`: ribbon filters, which are read but not written.
+    pub fn parse(text: &str) -> Result<FilterPolicy> {
+        let (id, members) = string::object_id(text)?;
+        let (family, mut numbers) = match id.split_once(':') {
+            Some((family, rest)) => (family, rest.split(':')),
+            None => (id, "".split(':')),
+        };
+        match family {
+            "" | "nullptr" => return Ok(FilterPolicy::NONE),
+            "bloomfilter"
+            | "rocksdb.BloomFilter"
+            | "rocksdb.BuiltinBloomFilter"
+            | "rocksdb.internal.FastLocalBloomFilter" => {}
+            "ribbonfilter" | "rocksdb.RibbonFilter" => {
+                let reason = "ribbon filters are read but not written; use bloomfilter";
+                return Err(Error::unsupported(format!("`{text}`: {reason}")));
+            }
+            _ => {
+                return Err(Error::invalid_argument(format!(
+                    "`{text}` is no filter policy; write bloomfilter:10:false"
+                )));
+            }
+        }
+        let member = members.iter().find(|(name, _)| *name == "bits_per_key").map(|(_, bits)| *bits);
+        let bits = member.or_else(|| numbers.next().filter(|bits| !bits.is_empty()));
+        let Some(bits) = bits else {
+            return Ok(FilterPolicy::bloom(BITS_PER_KEY_DEFAULT));
+        };
+        match bits.trim().parse::<f64>() {
+            // RocksDB makes no filter below half a bit.
+            Ok(bits) if (0.0..0.5).contains(&bits) => Ok(FilterPolicy::NONE),
+            Ok(bits) if (0.5..=BITS_PER_KEY_MAX).contains(&bits) => Ok(FilterPolicy::bloom(bits)),
+            _ => Err(Error::invalid_argument(format!("`{bits}` bits per key; 1 to {BITS_PER_KEY_MAX} make sense"))),
+        }
+    }
+}
+
+impl Setting for FilterPolicy {
+    fn kind(&self) -> String {
+        "filter policy".to_string()
+    }
+
+    fn text(&self) -> String {
+        match self.bits_per_key {
+            None => "nullptr".to_string(),
+            Some(bits) => format!("bloomfilter:{bits}:false"),
+        }
+    }
+
+    fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
+        *self = FilterPolicy::parse(text)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! RocksDB's OPTIONS files.
+//!
+//! A file is sections (`[DBOptions]`, `[CFOptions "name"]`, ...) of `name=value` lines; `#` begins a comment. RocksDB
+//! refuses a file with a name it does not know, so what only Spillway knows stands in sections of its own
+//! (`[Spillway/DBOptions]`, ...), and a file written for RocksDB has none of those.
+
+use crate::error::{Error, Result};
+use crate::options::document::{self, Syntax};
+use crate::options::row::{Home, Load, OptionGroup};
+use crate::options::{DbOptions, FamilyOptions, string};
+
+/// The version in files we write: every name in them was known to that RocksDB.
+const ROCKSDB_VERSION: &str = "7.8.3";
+const FILE_VERSION: &str = "1.1";
+
+/// Families a file can describe. RocksDB has no limit; this bounds what a damaged file can make us build.
+const FAMILIES_MAX: usize = 1 << 16;
+
+const DEFAULT_FAMILY: &str = "default";
+
+/// Who is to read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    Spillway,
+    /// RocksDB 7.8 and later: private options are left out.
+    RocksDb,
+}
+
+/// Makes the options that a family starts from before the file's are applied: the place to supply a comparator, merge
+/// operator or prefix extractor that the file only names.
+pub type NewFamily<'a> = &'a dyn Fn(&str) -> FamilyOptions;
+
+/// The options of a database and its families.
+#[derive(Clone, Debug, Default)]
+pub struct OptionsFile {
+    pub db: DbOptions,
+    /// By name, in the file's order.
+    pub families: Vec<(String, FamilyOptions)>,
+}
+
+impl OptionsFile {
+    /// Reads an OPTIONS file, ours or RocksDB's, over `db` and what `new_family` makes. Returns warnings too: known
+    /// options that cannot be honoured and, under `ignore_unknown_options`, unknown ones.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with the line; the caller adds the path.
+    pub fn read(
+        text: &str,
+        db: DbOptions,
+        new_family: NewFamily<'_>,
+        ignore_unknown_options: bool,
+    ) -> Result<(OptionsFile, Vec<String>)> {
+        let mut file = OptionsFile { db, families: Vec::new() };
+        let mut load = Load { ignore_unknown_options, adopting: true, ..Load::default() };
+        let mut section = Section::None;
+        for (index, line) in text.lines().enumerate() {
+            let warned = load.warnings.len();
+            file.take_line(line, &mut section, &mut load, new_family)
+                .map_err(|error| error.context(format!("line {}", index + 1)))?;
+            for warning in load.warnings.iter_mut().skip(warned) {
+                *warning = format!("line {}: {warning}", index + 1);
+            }
+        }
+        Ok((file, load.warnings))
+    }
+
+    /// Reads JSON or YAML: `DBOptions`, and `CFOptions` with an object per family, table options nested in it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` or `Unsupported`, with the line.
+    pub fn read_document(
+        text: &str,
+        syntax: Syntax,
+        db: DbOptions,
+        new_family: NewFamily<'_>,
+    ) -> Result<(OptionsFile, Vec<String>)> {
+        let mut file = OptionsFile { db, families: Vec::new() };
+        let mut load = Load::default();
+        document::apply_file(&mut file, text, syntax, &mut load, new_family)?;
+        Ok((file, load.warnings))
+    }
+
+    pub fn family(&self, name: &str) -> Option<&FamilyOptions> {
+        self.families.iter().find(|(known, _)| known == name).map(|(_, options)| options)
+    }
+
+    pub(super) fn family_or(&mut self, name: &str, new_family: NewFamily<'_>) -> &mut FamilyOptions {
+        let at = self.families.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.families.push((name.to_string(), new_family(name)));
+            self.families.len() - 1
+        });
+        &mut self.families.get_mut(at).expect("found or just added").1
+    }
+
+    fn take_line(
+        &mut self,
+        line: &str,
+        section: &mut Section,
+        load: &mut Load,
+        new_family: NewFamily<'_>,
+    ) -> Result<()> {
+        let line = without_comment(line).trim();
+        if line.is_empty() {
+            return Ok(());
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            *section = self.begin_section(header, load, new_family)?;
+            return Ok(());
+        }
+        let (name, value) =
+            line.split_once('=').ok_or_else(|| Error::invalid_argument(format!("no `=` in `{line}`")))?;
+        let (name, value) = (name.trim(), value.trim());
+        let family = match section {
+            Section::None => return Err(Error::invalid_argument("an option before the first section")),
+            Section::Skipped => return Ok(()),
+            Section::Version => return check_version(name, value),
+            Section::Db => return string::set(&mut self.db, name, value, load),
+            Section::Family(name) | Section::Table(name) => self.family_or(name, new_family),
+        };
+        let group: &mut dyn OptionGroup = if matches!(section, Section::Table(_)) { &mut family.table } else { family };
+        string::set(group, name, value, load)
+    }
+
+    fn begin_section(&mut self, header: &str, load: &mut Load, new_family: NewFamily<'_>) -> Result<Section> {
+        let malformed = || Error::invalid_argument(format!("malformed section `[{header}`"));
+        let header = header.strip_suffix(']').ok_or_else(malformed)?.trim();
+        let (title, family) = match header.split_once(char::is_whitespace) {
+            None => (header, None),
+            Some((title, argument)) => {
+                let quoted = argument.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                (title, Some(string::unescape(quoted.ok_or_else(malformed)?)))
+            }
+        };
+        match (title, family) {
+            ("Version", None) => Ok(Section::Version),
+            ("DBOptions" | "Spillway/DBOptions", None) => Ok(Section::Db),
+            ("CFOptions", Some(name)) => {
+                if self.family(&name).is_some() {
+                    return Err(Error::invalid_argument(format!("a second section for family `{name}`")));
+                }
+                if self.families.len() >= FAMILIES_MAX {
+                    return Err(Error::invalid_argument(format!("more than {FAMILIES_MAX} families")));
+                }
+                self.family_or(&name, new_family);
+                Ok(Section::Family(name))
+            }
+            (title, Some(name)) if Section::of_family(title, "").is_some() => {
+                if self.family(&name).is_none() {
+                    return Err(Error::invalid_argument(format!("`{title}` before [CFOptions \"{name}\"]")));
+                }
+                Ok(Section::of_family(title, &name).expect("tested above"))
+            }
+            _ if load.ignore_unknown_options => {
+                load.warnings.push(format!("unknown section [{header}] was skipped"));
+                Ok(Section::Skipped)
+            }
+            _ => Err(Error::invalid_argument(format!("unknown section [{header}]"))),
+        }
+    }
+}
+
+/// Where a reader stands.
+enum Section {
+    None,
+    Skipped,
+    Version,
+    Db,
+    Family(String),
+    Table(String),
+}
+
+impl Section {
+    /// The sections that may follow a family's own.
+    fn of_family(title: &str, name: &str) -> Option<Section> {
+        match title {
+            "Spillway/CFOptions" => Some(Section::Family(name.to_string())),
+            "TableOptions/BlockBasedTable" | "Spillway/TableOptions" => Some(Section::Table(name.to_string())),
+            _ => None,
+        }
+    }
+}
+
+/// Cuts at the first `#` without a backslash before it.
+fn without_comment(line: &str) -> &str {
+    let mut escaped = false;
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            _ if std::mem::take(&mut escaped) => {}
+            b'\\' => escaped = true,
+            b'#' => return line.get(..at).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    line
+}
+
+fn check_version(name: &str, value: &str) -> Result<()> {
+    match name {
+        "rocksdb_version" => Ok(()),
+        "options_file_version" if value == "1" || value.starts_with("1.") => Ok(()),
+        "options_file_version" => Err(Error::unsupported(format!("options_file_version {value}; 1.x is known"))),
+        _ => Err(Error::invalid_argument(format!("unknown entry `{name}` in [Version]"))),
+    }
+}
+
+/// Writes an OPTIONS file. The default family comes first, as RocksDB insists.
+pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audience) -> String {
+    let mut text = format!(
+        "# Options in RocksDB's format, written by Spillway.\n\n[Version]\n  rocksdb_version={ROCKSDB_VERSION}\n  \
+         options_file_version={FILE_VERSION}\n"
+    );
+    let private = audience == Audience::Spillway;
+    write_section(&mut text, "[DBOptions]", db, Home::RocksDb);
+    if private {
+        write_section(&mut text, "[Spillway/DBOptions]", db, Home::Spillway);
+    }
+    let mut ordered = families.to_vec();
+    ordered.sort_by_key(|(name, _)| *name != DEFAULT_FAMILY);
+    for (name, family) in ordered {
+        let name = string::escape(name);
+        write_section(&mut text, &format!("[CFOptions \"{name}\"]"), family, Home::RocksDb);
+        let header = format!("[TableOptions/BlockBasedTable \"{name}\"]");
+        write_section(&mut text, &header, &family.table, Home::RocksDb);
+        if private {
+            write_section(&mut text, &format!("[Spillway/CFOptions \"{name}\"]"), family, Home::Spillway);
+            write_section(&mut text, &format!("[Spillway/TableOptions \"{name}\"]"), &family.table, Home::Spillway);
+        }
+    }
+    text
+}
+
+/// Empty values are left out: they are defaults, and RocksDB's parser does not take them everywhere.
+fn write_section(text: &mut String, header: &str, group: &dyn OptionGroup, home: Home) {
+    text.push_str(&format!("\n{header}\n"));
+    for (row, setting) in group.settings() {
+        let value = setting.text();
+        if row.home == home && !value.is_empty() {
+            text.push_str(&format!("  {}={value}\n", row.name));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Options: one table of rows per struct ([`row`]), read and written as option strings, JSON, YAML and RocksDB's OPTIONS
+//! files.
+//!
+//! Nothing is ignored in silence: an unknown name is an error (or, on request, a warning), and an option of RocksDB's that
+//! has no effect here ([`known`]) is a warning where its value differs from RocksDB's default.
+
+mod apply;
+mod choices;
+mod compression;
+mod db;
+pub mod document;
+mod family;
+mod filter;
+pub mod ini;
+pub mod known;
+pub mod row;
+mod setting;
+pub mod string;
+mod suggest;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use apply::{apply_document, apply_string, apply_value, set_at_runtime};
+pub use choices::{
+    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, LogBacking, TableFactory,
+    WalRecoveryMode,
+};
+pub use compression::{CompressionList, CompressionOptions};
+pub use db::DbOptions;
+pub use document::{Syntax, to_value};
+pub use family::FamilyOptions;
+pub use filter::FilterPolicy;
+pub use ini::{Audience, OptionsFile};
+pub use row::{Documented, OptionGroup, rows};
+pub use table::TableOptions;

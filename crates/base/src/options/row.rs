@@ -1,0 +1,288 @@
+//! What a row of an options table is, and the macro that turns rows into a struct.
+//!
+//! A row names a field, its type, default, bounds, home and whether it can change at run time. From it follow the
+//! struct's field, `Default`, validation, every syntax ([`string`](super::string), [`ini`](super::ini),
+//! [`document`](super::document)) and the documentation. The syntaxes see a struct only as an [`OptionGroup`].
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::options::known::Unhonoured;
+
+/// Where a row is written in an OPTIONS file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// Under RocksDB's name, which RocksDB 7.8 already knew.
+    RocksDb,
+    /// In a section that only Spillway reads; left out of exports. Read wherever it stands.
+    Spillway,
+    /// A group with a section of its own.
+    Section,
+}
+
+/// Whether a row can change while the database is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Fixed,
+    Mutable,
+}
+
+/// The numbers a row accepts, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    pub min: f64,
+    pub max: f64,
+}
+
+/// No bounds beyond those of the type.
+pub(super) const ANY: Bounds = Bounds { min: f64::NEG_INFINITY, max: f64::INFINITY };
+
+pub(super) const fn within(min: f64, max: f64) -> Bounds {
+    Bounds { min, max }
+}
+
+pub(super) const fn at_least(min: f64) -> Bounds {
+    Bounds { min, max: f64::INFINITY }
+}
+
+impl Bounds {
+    /// False for what is no number (NaN) too.
+    pub fn contains(&self, number: f64) -> bool {
+        (self.min..=self.max).contains(&number)
+    }
+
+    /// "1 to 64", "at least 1", or "" where anything goes.
+    pub fn describe(&self) -> String {
+        match (self.min.is_finite(), self.max.is_finite()) {
+            (true, true) => format!("{} to {}", self.min, self.max),
+            (true, false) => format!("at least {}", self.min),
+            (false, true) => format!("at most {}", self.max),
+            (false, false) => String::new(),
+        }
+    }
+}
+
+/// The constant part of a row. Its value is a [`Setting`].
+#[derive(Debug)]
+pub struct Row {
+    /// RocksDB's name, or ours where RocksDB has no such option.
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub bounds: Bounds,
+    pub home: Home,
+    pub change: Change,
+}
+
+/// How option text is taken in, and what was noticed on the way.
+#[derive(Debug, Default)]
+pub struct Load {
+    /// Names that nobody knows become warnings instead of errors.
+    pub ignore_unknown_options: bool,
+    /// A file that RocksDB wrote is being read: what is `Unsupported` becomes a warning, and the value stays as it was.
+    pub adopting: bool,
+    /// The database is open: rows that are [`Change::Fixed`] are refused.
+    pub running: bool,
+    /// Known options that cannot be honoured and differ from RocksDB's default, and unknown names that were skipped.
+    pub warnings: Vec<String>,
+}
+
+/// A value that a row can hold.
+pub trait Setting {
+    /// The type, for documentation ("bool", "size", or the names of an enum).
+    fn kind(&self) -> String;
+
+    /// As it stands in an option string: escaped, nested groups in braces.
+    fn text(&self) -> String;
+
+    /// # Errors
+    /// `InvalidArgument`: what is wrong with the text; the caller adds the option's name. The value may be half changed
+    /// then (a group's earlier members): whoever needs all or nothing sets a copy.
+    fn set(&mut self, text: &str, load: &mut Load) -> Result<()>;
+
+    /// As it stands in JSON.
+    fn value(&self) -> Value {
+        Value::String(self.text())
+    }
+
+    /// What bounds are compared with.
+    fn number(&self) -> Option<f64> {
+        None
+    }
+
+    /// True where the text is the user's own, so that it is escaped in option strings but not in JSON.
+    fn is_free_text(&self) -> bool {
+        false
+    }
+
+    fn group(&self) -> Option<&dyn OptionGroup> {
+        None
+    }
+
+    fn group_mut(&mut self) -> Option<&mut dyn OptionGroup> {
+        None
+    }
+}
+
+/// A struct made of rows.
+pub trait OptionGroup {
+    /// RocksDB's name for the struct, for messages.
+    fn title(&self) -> &'static str;
+
+    /// Every row with its value, in table order.
+    fn settings(&self) -> Vec<(&'static Row, &dyn Setting)>;
+
+    fn find_mut(&mut self, name: &str) -> Option<(&'static Row, &mut dyn Setting)>;
+
+    /// Names that RocksDB accepts here and Spillway has no use for.
+    fn unhonoured(&self) -> &'static [Unhonoured];
+}
+
+/// A row as documentation shows it.
+#[derive(Clone, Debug)]
+pub struct Documented {
+    pub name: &'static str,
+    pub kind: String,
+    pub default: String,
+    pub bounds: String,
+    pub home: Home,
+    pub mutable: bool,
+    pub doc: &'static str,
+}
+
+/// The rows of a group for documentation and command-line help, in table order.
+pub fn rows<G: OptionGroup + Default>() -> Vec<Documented> {
+    let defaults = G::default();
+    let describe = |(row, setting): (&'static Row, &dyn Setting)| Documented {
+        name: row.name,
+        kind: setting.kind(),
+        default: setting.text(),
+        bounds: row.bounds.describe(),
+        home: row.home,
+        mutable: row.change == Change::Mutable,
+        doc: row.doc.trim(),
+    };
+    defaults.settings().into_iter().map(describe).collect()
+}
+
+/// A row's name: the field's, unless the row says `as "name"`.
+macro_rules! row_name {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident, $name:literal) => {
+        $name
+    };
+}
+
+/// Defines a struct from rows:
+///
+/// ```text
+/// /// Doc text.
+/// field as "name": Type = default, bounds, Home, Change;
+/// ```
+///
+/// `as "name"` is left out where the field already has the option's name. After `beside`, fields that are no options.
+macro_rules! option_table {
+    (
+        $(#[doc = $about:literal])+
+        struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr;
+        $(
+            $(#[doc = $doc:literal])+
+            $field:ident $(as $name:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
+        )+
+        $(beside $( $(#[doc = $side_doc:literal])+ $side:ident : $side_type:ty = $side_default:expr; )+)?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone)]
+        pub struct $Group {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            $($( $(#[doc = $side_doc])+ pub $side: $side_type, )+)?
+        }
+
+        impl Default for $Group {
+            fn default() -> Self {
+                $Group { $( $field: $default, )+ $($( $side: $side_default, )+)? }
+            }
+        }
+
+        impl $crate::options::row::OptionGroup for $Group {
+            fn title(&self) -> &'static str {
+                $title
+            }
+
+            fn settings(&self) -> Vec<(&'static $crate::options::row::Row, &dyn $crate::options::row::Setting)> {
+                vec![$( ($crate::options::row::row!($field $(as $name)?, [$($doc)+], $bounds, $home, $change), &self.$field) ),+]
+            }
+
+            fn find_mut(
+                &mut self,
+                name: &str,
+            ) -> Option<(&'static $crate::options::row::Row, &mut dyn $crate::options::row::Setting)> {
+                match name {
+                    $( $crate::options::row::row_name!($field $(, $name)?) => Some((
+                        $crate::options::row::row!($field $(as $name)?, [$($doc)+], $bounds, $home, $change),
+                        &mut self.$field,
+                    )), )+
+                    _ => None,
+                }
+            }
+
+            fn unhonoured(&self) -> &'static [$crate::options::known::Unhonoured] {
+                $unhonoured
+            }
+        }
+
+        impl std::fmt::Debug for $Group {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}{{{}}}", $title, $crate::options::string::print(self))
+            }
+        }
+    };
+}
+
+/// One row's constant part, as a `&'static Row`.
+macro_rules! row {
+    ($field:ident $(as $name:literal)?, [$($doc:literal)+], $bounds:expr, $home:ident, $change:ident) => {{
+        static ROW: $crate::options::row::Row = $crate::options::row::Row {
+            name: $crate::options::row::row_name!($field $(, $name)?),
+            doc: concat!($($doc),+),
+            bounds: $bounds,
+            home: $crate::options::row::Home::$home,
+            change: $crate::options::row::Change::$change,
+        };
+        &ROW
+    }};
+}
+
+/// Makes a group usable as a row of another: `{a=1;b=2}` in strings, an object in JSON.
+macro_rules! nested_group {
+    ($Group:ident) => {
+        impl $crate::options::row::Setting for $Group {
+            fn kind(&self) -> String {
+                $crate::options::row::OptionGroup::title(self).to_string()
+            }
+
+            fn text(&self) -> String {
+                format!("{{{}}}", $crate::options::string::print(self))
+            }
+
+            fn set(&mut self, text: &str, load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {
+                self.set_nested(text, load)
+            }
+
+            fn value(&self) -> serde_json::Value {
+                $crate::options::document::to_value(self)
+            }
+
+            fn group(&self) -> Option<&dyn $crate::options::row::OptionGroup> {
+                Some(self)
+            }
+
+            fn group_mut(&mut self) -> Option<&mut dyn $crate::options::row::OptionGroup> {
+                Some(self)
+            }
+        }
+    };
+}
+
+pub(super) use {nested_group, option_table, row, row_name};

@@ -1,0 +1,212 @@
+//! RocksDB's option strings: `a=1;b={c=2;d=3};e=4`.
+//!
+//! A value ends at the next `;` outside braces. A value that opens with a brace ends with the brace that closes it.
+//! A backslash takes the next character literally (`\n` and `\r` stand for line ends); it is resolved only where the value
+//! is text, so that nested groups keep theirs.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::row::{Bounds, Change, Load, OptionGroup, Setting};
+use crate::options::suggest::nearest;
+
+/// Deepest nesting of braces; nothing in RocksDB goes beyond three.
+const DEPTH_MAX: usize = 16;
+
+fn malformed(text: &str, why: &str) -> Error {
+    Error::invalid_argument(format!("{why} in `{text}`"))
+}
+
+/// The `name=value` pairs of an option string, values still escaped, outer braces taken off.
+///
+/// # Errors
+/// `InvalidArgument`: a name without value, braces that do not match, or something behind a closing brace.
+pub fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
+    let mut pairs = Vec::new();
+    for item in split_items(strip_braces(text.trim())?)? {
+        let item = item.trim();
+        if item.is_empty() {
+            continue;
+        }
+        let (name, value) = item.split_once('=').ok_or_else(|| malformed(item, "no `=`"))?;
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(malformed(item, "no name before `=`"));
+        }
+        pairs.push((name, strip_braces(value.trim())?));
+    }
+    Ok(pairs)
+}
+
+/// Cuts at every `;` outside braces.
+fn split_items(text: &str) -> Result<Vec<&str>> {
+    let mut items = Vec::new();
+    let (mut start, mut depth, mut escaped) = (0, 0usize, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match byte {
+            b'\\' => escaped = true,
+            b'{' => depth += 1,
+            b'}' => depth = depth.checked_sub(1).ok_or_else(|| malformed(text, "`}` without `{`"))?,
+            b';' if depth == 0 => {
+                items.push(text.get(start..at).unwrap_or_default());
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return Err(malformed(text, "braces nested too deeply"));
+        }
+    }
+    if depth > 0 {
+        return Err(malformed(text, "`{` without `}`"));
+    }
+    items.push(text.get(start..).unwrap_or_default());
+    Ok(items)
+}
+
+/// Takes off the pair of braces around `text`, where the first brace's partner is the last character.
+fn strip_braces(text: &str) -> Result<&str> {
+    if !text.starts_with('{') {
+        return Ok(text);
+    }
+    let (mut depth, mut escaped) = (0usize, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match byte {
+            b'\\' => escaped = true,
+            b'{' => depth += 1,
+            b'}' => depth -= 1, // the first character opened one, and the loop ends when it closes
+            _ => {}
+        }
+        if depth == 0 {
+            let inner = text.get(1..at).unwrap_or_default();
+            return if at + 1 == text.len() { Ok(inner.trim()) } else { Err(malformed(text, "text behind `}`")) };
+        }
+    }
+    Err(malformed(text, "`{` without `}`"))
+}
+
+/// The name and the members of an object: `{id=StringAppendOperator;delimiter=,}`, or a bare name.
+///
+/// # Errors
+/// `InvalidArgument`: members without an `id`.
+pub(crate) fn object_id(text: &str) -> Result<(&str, Vec<(&str, &str)>)> {
+    let text = strip_braces(text.trim())?;
+    if !text.starts_with("id=") && !text.contains(";id=") {
+        return Ok((text, Vec::new()));
+    }
+    let members = pairs(text)?;
+    let id = members.iter().find(|(name, _)| *name == "id").map(|(_, id)| *id);
+    let id = id.ok_or_else(|| malformed(text, "no `id`"))?;
+    Ok((id, members))
+}
+
+/// Protects what would end or comment out a value.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (i, c) in text.char_indices() {
+        let at_edge = i == 0 || i + c.len_utf8() == text.len();
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\\' | '#' | ':' | ';' | '{' | '}' => escaped.extend(['\\', c]),
+            // Spaces at the ends would be trimmed.
+            ' ' | '\t' if at_edge => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+pub(crate) fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => plain.push(match chars.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some(other) => other,
+                None => '\\',
+            }),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Sets one option of `group`.
+///
+/// # Errors
+/// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
+pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
+    if let Some((row, setting)) = group.find_mut(name) {
+        if load.running && row.change == Change::Fixed {
+            return Err(Error::invalid_argument(format!("option `{name}` cannot change while the database is open")));
+        }
+        let before = setting.text();
+        let outcome = setting.set(text, load).and_then(|()| in_bounds(row.bounds, setting));
+        let Err(error) = outcome else { return Ok(()) };
+        if !load.adopting || error.kind() != ErrorKind::Unsupported {
+            return Err(error.context(format!("option `{name}`")));
+        }
+        setting.set(&before, load).expect("an option's own text is valid");
+        load.warnings.push(format!("option `{name}`: {}; {before} is used", error.message()));
+        return Ok(());
+    }
+    if let Some(unhonoured) = group.unhonoured().iter().find(|unhonoured| unhonoured.name == name) {
+        if !unhonoured.is_default(text) {
+            load.warnings.push(format!("option `{name}={text}` of RocksDB has no effect here"));
+        }
+        return Ok(());
+    }
+    let title = group.title();
+    if load.ignore_unknown_options {
+        load.warnings.push(format!("unknown option `{name}` of {title} was skipped"));
+        return Ok(());
+    }
+    let known = group.settings().into_iter().map(|(row, _)| row.name);
+    let known = known.chain(group.unhonoured().iter().map(|unhonoured| unhonoured.name));
+    let hint = nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(Error::invalid_argument(format!("{title} has no option `{name}`{hint}")))
+}
+
+fn in_bounds(bounds: Bounds, setting: &dyn Setting) -> Result<()> {
+    match setting.number() {
+        Some(number) if !bounds.contains(number) => {
+            let text = setting.text();
+            Err(Error::unsupported(match bounds.describe() {
+                _ if setting.kind() == "bool" => format!("`{text}` is not supported"),
+                range => format!("`{text}` is out of bounds: {range}"),
+            }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks every row of a group against its bounds.
+///
+/// # Errors
+/// `InvalidArgument`, naming the option.
+pub(crate) fn check_bounds(group: &dyn OptionGroup) -> Result<()> {
+    group.settings().into_iter().try_for_each(|(row, setting)| {
+        in_bounds(row.bounds, setting).map_err(|error| error.context(format!("option `{}`", row.name)))
+    })
+}
+
+/// Sets every option that `text` names, in its order. After an error those before it are set.
+pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) -> Result<()> {
+    pairs(text)?.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
+}
+
+/// Every option of a group, as an option string that [`apply`] reads.
+pub fn print(group: &dyn OptionGroup) -> String {
+    let mut text = String::new();
+    for (row, setting) in group.settings() {
+        text.push_str(&format!("{}={};", row.name, setting.text()));
+    }
+    text
+}

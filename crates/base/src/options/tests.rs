@@ -1,0 +1,352 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::row::{Load, rows};
+use super::*;
+use crate::comparator::UserOrder;
+use crate::error::ErrorKind;
+use crate::extend::BuiltinPrefix;
+use crate::merge;
+
+/// Written by RocksDB 7.8.3's tool; what stands in it is what that version knows.
+const BY_7_8: &str = include_str!("testdata/OPTIONS-7.8.3");
+const BY_11_9: &str = include_str!("testdata/OPTIONS-11.9.0");
+
+/// Names that RocksDB 7.8 knows and writes only when they are set.
+const UNWRITTEN_BY_7_8: [&str; 2] = ["wal_dir", "compression_per_level"];
+
+fn read(text: &str) -> crate::Result<(OptionsFile, Vec<String>)> {
+    OptionsFile::read(text, DbOptions::default(), &|_| FamilyOptions::default(), false)
+}
+
+/// A text that `G` takes for an option and that is not its default.
+fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option<&'static str> {
+    let candidates: &[&str] = match row.name {
+        "comparator" => &["rocksdb.ReverseBytewiseComparator"],
+        "merge_operator" => &["{id=StringAppendOperator;delimiter=\\;;}"],
+        "prefix_extractor" => &["rocksdb.FixedPrefix.8"],
+        "filter_policy" => &["bloomfilter:9.5:false"],
+        "compression_per_level" => &["kNoCompression:kZSTD"],
+        "compression_opts" => &["{window_bits=-12;level=3;max_dict_bytes=4096;zstd_max_train_bytes=1;}"],
+        "memtable_factory" => &["cspp\\:\\{\"mem_cap\"\\:\"16G\\;#\"\\}"],
+        "wal_dir" => &["\\ a\\;b \\#\\{\\n"],
+        "block_based_table_factory" => &[], // changed as a group of its own
+        _ => &[
+            "true",
+            "false",
+            "5",
+            "0.125",
+            "3",
+            "2",
+            "70000",
+            "kZSTD",
+            "kCRC32c",
+            "mapped",
+            "kTwoLevelIndexSearch",
+            "kDataBlockBinaryAndHash",
+            "kAbsoluteConsistency",
+        ],
+    };
+    let takes = |text: &str| string::set(&mut G::default(), row.name, text, &mut Load::default()).is_ok();
+    let same_number = |text: &str| text.parse::<f64>().is_ok_and(|number| Ok(number) == default.parse());
+    candidates.iter().copied().find(|text| takes(text) && *text != default && !same_number(text))
+}
+
+fn fresh() -> Vec<Box<dyn OptionGroup>> {
+    vec![
+        Box::new(DbOptions::default()),
+        Box::new(FamilyOptions::default()),
+        Box::new(TableOptions::default()),
+        Box::new(CompressionOptions::default()),
+    ]
+}
+
+/// Every row of a group at a value that is not its default, and how many rows have none.
+fn changed<G: OptionGroup + Default>() -> (G, Vec<&'static str>) {
+    let (mut group, mut unchangeable) = (G::default(), Vec::new());
+    let defaults = G::default();
+    for (row, setting) in defaults.settings() {
+        match other_text::<G>(row, &setting.text()) {
+            Some(text) => string::set(&mut group, row.name, text, &mut Load::default()).expect(row.name),
+            None => unchangeable.push(row.name),
+        }
+    }
+    for ((row, before), (_, after)) in defaults.settings().iter().zip(group.settings()) {
+        let differs = before.text() != after.text();
+        assert_eq!(differs, !unchangeable.contains(&row.name), "{}", row.name);
+    }
+    (group, unchangeable)
+}
+
+fn changed_family() -> FamilyOptions {
+    let (mut family, unchangeable) = changed::<FamilyOptions>();
+    assert_eq!(unchangeable, ["compaction_style", "table_factory", "block_based_table_factory"]);
+    let (table, unchangeable) = changed::<TableOptions>();
+    assert_eq!(unchangeable, ["block_align"]);
+    family.table = table;
+    family
+}
+
+fn round_trips<G: OptionGroup + Default + Clone>(group: &G) {
+    let text = string::print(group);
+    let mut by_string = G::default();
+    assert_eq!(apply_string(&mut by_string, &text).expect("reads its own text"), Vec::<String>::new());
+    assert_eq!(string::print(&by_string), text);
+
+    let value = to_value(group);
+    let mut by_value = G::default();
+    apply_value(&mut by_value, &value).expect("reads its own value");
+    assert_eq!(string::print(&by_value), text);
+    for syntax in [Syntax::Json, Syntax::Yaml] {
+        let mut by_document = G::default();
+        let document = serde_json::to_string_pretty(&value).expect("prints");
+        apply_document(&mut by_document, &document, syntax).expect("reads its own document");
+        assert_eq!(string::print(&by_document), text, "{syntax:?}");
+    }
+}
+
+#[test]
+fn every_row_round_trips_through_strings_and_documents() {
+    let (db, unchangeable) = changed::<DbOptions>();
+    assert_eq!(unchangeable, Vec::<&str>::new());
+    round_trips(&db);
+    round_trips(&DbOptions::default());
+    round_trips(&changed_family());
+    round_trips(&FamilyOptions::default());
+}
+
+#[test]
+fn every_row_round_trips_through_an_options_file() {
+    let (db, _) = changed::<DbOptions>();
+    let (family, other) = (changed_family(), FamilyOptions::default());
+    let text = ini::write(&db, &[("odd: #name", &family), ("default", &other)], Audience::Spillway);
+    let (file, warnings) = read(&text).expect("reads its own file");
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(string::print(&file.db), string::print(&db));
+    let names: Vec<&str> = file.families.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["default", "odd: #name"]);
+    assert_eq!(string::print(&file.families[1].1), string::print(&family));
+    assert_eq!(string::print(&file.families[0].1), string::print(&other));
+}
+
+#[test]
+fn a_file_for_rocksdb_holds_only_names_that_7_8_knows() {
+    let (db, family) = (changed::<DbOptions>().0, changed_family());
+    let text = ini::write(&db, &[("default", &family)], Audience::RocksDb);
+    assert!(!text.contains("[Spillway"));
+    let known = |name: &str| BY_7_8.lines().any(|line| line.trim_start().starts_with(&format!("{name}=")));
+    let names = text.lines().filter_map(|line| line.trim().split_once('=')).map(|(name, _)| name);
+    for name in names {
+        assert!(known(name) || UNWRITTEN_BY_7_8.contains(&name), "{name}");
+    }
+    read(&text).expect("we read it too");
+}
+
+#[test]
+fn files_of_rocksdb_are_read_without_a_name_left_over() {
+    let (file, warnings) = read(BY_7_8).expect("7.8");
+    assert_eq!(warnings, Vec::<String>::new());
+    assert!(!file.family("default").expect("there").level_compaction_dynamic_level_bytes);
+
+    let (file, warnings) = read(BY_11_9).expect("11.9");
+    assert_eq!(warnings.len(), 2, "one for each family: {warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.contains("format_version") && warning.contains("5 is used")));
+    let family = file.family("default").expect("there");
+    assert_eq!(family.merge_operator.as_ref().expect("set").name(), "UInt64AddOperator");
+    assert_eq!(family.compression, CompressionKind::Lz4);
+    assert!(file.db.avoid_flush_during_shutdown && family.disable_auto_compactions);
+    assert_eq!(family.table.format_version, 5);
+    assert_eq!(file.families.len(), 2);
+}
+
+#[test]
+fn what_cannot_be_honoured_is_told() {
+    let told = |from: &str, to: &str| read(&BY_7_8.replace(from, to)).expect("reads").1;
+    let direct = told("use_direct_reads=false", "use_direct_reads=true");
+    assert_eq!(direct.len(), 1);
+    assert!(direct[0].contains("`use_direct_reads=true`") && direct[0].starts_with("line "), "{direct:?}");
+    let ribbon = told("filter_policy=nullptr", "filter_policy=ribbonfilter:10:0");
+    assert!(ribbon[0].contains("read but not written"), "{ribbon:?}");
+    let nested = told("level=32767;use_zstd_dict_trainer=true;strategy=0", "level=5;strategy=2");
+    assert!(nested.iter().any(|warning| warning.contains("strategy=2")), "{nested:?}");
+
+    let error = read(&BY_7_8.replace("leveldb.BytewiseComparator", "mine")).expect_err("unknown comparator");
+    assert!(error.message().contains("comparator `mine` is unknown"), "{error}");
+}
+
+#[test]
+fn unknown_names_are_errors_that_name_line_and_neighbour() {
+    let text = BY_7_8.replace("max_background_jobs", "max_backgruond_jobs");
+    let error = read(&text).expect_err("unknown");
+    assert!(error.message().starts_with("line "), "{error}");
+    assert!(error.message().contains("did you mean `max_background_jobs`?"), "{error}");
+    let lenient = OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true);
+    let warnings = lenient.expect("skips it").1;
+    assert!(warnings.len() == 1 && warnings[0].contains("max_backgruond_jobs"), "{warnings:?}");
+
+    let json = "{\n  \"compression_opts\": {\n    \"levle\": 3\n  }\n}";
+    let yaml = "write_buffer_size: 1M\ncompression_opts:\n  levle: 3\n";
+    for (text, syntax) in [(json, Syntax::Json), (yaml, Syntax::Yaml)] {
+        let error = apply_document(&mut FamilyOptions::default(), text, syntax).expect_err("unknown").to_string();
+        assert!(error.contains("did you mean `level`?") && error.contains("line 3"), "{syntax:?}: {error}");
+    }
+}
+
+#[test]
+fn option_strings_take_rocksdbs_syntax() {
+    let mut family = FamilyOptions::default();
+    let text = " write_buffer_size = 128K ; block_based_table_factory={block_size=8k;filter_policy=bloomfilter:10:false;\
+                block_cache=1G} ;compression_opts=-14:5:0:1024; prefix_extractor=fixed:4;compression_per_level=\
+                kNoCompression:kLZ4Compression;merge_operator={id=StringAppendOperator;delimiter=\\:};";
+    apply_string(&mut family, text).expect("valid");
+    assert_eq!(family.write_buffer_size, 128 << 10);
+    assert_eq!((family.table.block_size, family.table.block_cache), (8192, 1 << 30));
+    assert_eq!(family.table.filter_policy, FilterPolicy::bloom(10.0));
+    assert_eq!((family.compression_opts.level(), family.compression_opts.max_dict_bytes), (Some(5), 1024));
+    assert_eq!(family.prefix_extractor().expect("set").name(), "rocksdb.FixedPrefix.4");
+    assert_eq!(family.compression_at(5, false), CompressionKind::Lz4);
+    let merge = family.merge_operator.expect("set");
+    assert_eq!(merge.full_merge(b"", Some(b"a"), &[b"b"]).expect("merges"), b"a:b");
+}
+
+#[test]
+fn malformed_strings_are_refused_and_change_nothing() {
+    for bad in [
+        "write_buffer_size",
+        "=1",
+        "block_based_table_factory={block_size=1",
+        "a}",
+        "write_buffer_size=1M;nope=1",
+        "write_buffer_size=-1",
+        "write_buffer_size=1X",
+        "num_levels=0",
+        "num_levels=99999999999999999999999999999999999999999",
+        "compaction_style=kCompactionStyleFIFO",
+        "compression=kBZip2Compression",
+        "compression_opts=1:2",
+        "max_bytes_for_level_multiplier=NaN",
+        "block_based_table_factory={block_align=true}",
+        "block_based_table_factory={format_version=6}",
+        "block_based_table_factory={filter_policy=ribbonfilter:10}",
+        "block_based_table_factory={block_size=1M}x",
+        "memtable_factory={{{{{{{{{{{{{{{{{{{{}}}}}}}}}}}}}}}}}}}}",
+    ] {
+        let mut family = FamilyOptions::default();
+        let before = string::print(&family);
+        let error = apply_string(&mut family, &format!("disable_auto_compactions=true;{bad}")).expect_err(bad);
+        assert!(matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported), "{bad}: {error}");
+        assert_eq!(string::print(&family), before, "{bad}");
+    }
+}
+
+#[test]
+fn documents_take_lists_suffixes_and_memtables_with_parameters() {
+    let yaml = "DBOptions:\n  log_file_bytes: 1M\nCFOptions:\n  default:\n    write_buffer_size: 64K\n    \
+                compression_per_level: [kNoCompression, kZSTD]\n    memtable_factory:\n      cspp: {mem_cap: 16G}\n    \
+                block_based_table_factory:\n      filter_policy: bloomfilter:10:false\n";
+    let new = &|_: &str| FamilyOptions::default();
+    let (file, _) = OptionsFile::read_document(yaml, Syntax::Yaml, DbOptions::default(), new).expect("valid");
+    assert_eq!(file.db.log_file_bytes, 1 << 20);
+    let family = file.family("default").expect("there");
+    assert_eq!(family.write_buffer_size, 64 << 10);
+    assert_eq!(family.compression_per_level.0, [CompressionKind::None, CompressionKind::Zstd]);
+    assert_eq!(family.memtable_factory, "cspp:{\"mem_cap\":\"16G\"}");
+    assert_eq!(family.table.filter_policy, FilterPolicy::bloom(10.0));
+
+    let twice = "{\"num_levels\": 3, \"num_levels\": 4}";
+    assert!(apply_document(&mut FamilyOptions::default(), twice, Syntax::Json).is_err());
+    let section = OptionsFile::read_document("{\"DbOptions\": {}}", Syntax::Json, DbOptions::default(), new);
+    assert!(section.expect_err("unknown").to_string().contains("did you mean `DBOptions`?"));
+}
+
+#[test]
+fn only_mutable_rows_change_at_run_time() {
+    let mut family = FamilyOptions::default();
+    set_at_runtime(&mut family, &[("write_buffer_size", "1M"), ("block_based_table_factory", "{block_size=8192}")])
+        .expect("both are mutable");
+    assert_eq!((family.write_buffer_size, family.table.block_size), (1 << 20, 8192));
+    assert!(set_at_runtime(&mut family, &[("num_levels", "3")]).is_err());
+    assert!(set_at_runtime(&mut family, &[("block_based_table_factory", "{checksum=kCRC32c}")]).is_err());
+    assert_eq!((family.num_levels, family.table.checksum), (7, ChecksumKind::Xxh3));
+}
+
+#[test]
+fn supplied_objects_satisfy_their_names() {
+    struct Mine;
+    impl crate::extend::MergeOperator for Mine {
+        fn name(&self) -> &str {
+            "mine"
+        }
+        fn full_merge(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]]) -> Option<Vec<u8>> {
+            None
+        }
+    }
+    assert!(apply_string(&mut FamilyOptions::default(), "merge_operator=mine").is_err());
+    let mut family = FamilyOptions { merge_operator: Some(Arc::new(Mine)), ..FamilyOptions::default() };
+    apply_string(&mut family, "merge_operator=mine").expect("supplied");
+    apply_string(&mut family, "merge_operator=max").expect("built in");
+    assert_eq!(family.merge_operator.expect("set").name(), merge::by_name("max").expect("built in").name());
+}
+
+#[test]
+fn settling_and_validating() {
+    let mut family = FamilyOptions { level0_file_num_compaction_trigger: 50, ..FamilyOptions::default() };
+    assert_eq!(family.settle().len(), 2);
+    assert_eq!((family.level0_slowdown_writes_trigger, family.level0_stop_writes_trigger), (50, 50));
+    assert_eq!(FamilyOptions::default().settle(), Vec::<String>::new());
+    FamilyOptions::default().validate().expect("defaults are valid");
+    DbOptions::default().validate().expect("defaults are valid");
+    let bad = FamilyOptions { num_levels: 0, ..FamilyOptions::default() };
+    assert!(bad.validate().expect_err("out of bounds").message().contains("num_levels"));
+    let mut bad = FamilyOptions::default();
+    bad.table.partition_filters = true;
+    assert!(bad.validate().is_err());
+}
+
+#[test]
+fn every_row_is_documented_and_no_name_is_in_both_tables() {
+    for group in fresh() {
+        for (row, _) in group.settings() {
+            assert!(row.doc.trim().len() > 10, "{}", row.name);
+            assert!(group.unhonoured().iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+    }
+    let listed = rows::<FamilyOptions>();
+    let style = listed.iter().find(|row| row.name == "num_levels").expect("listed");
+    assert_eq!((style.default.as_str(), style.bounds.as_str(), style.mutable), ("7", "1 to 64", false));
+}
+
+#[test]
+fn values_keep_their_json_types() {
+    let value = to_value(&FamilyOptions::default());
+    assert_eq!(value["num_levels"], Value::from(7));
+    assert_eq!(value["disable_auto_compactions"], Value::Bool(false));
+    assert_eq!(value["block_based_table_factory"]["block_size"], Value::from(4096));
+    assert_eq!(value["comparator"], Value::from(UserOrder::Bytewise.name()));
+    assert_eq!(BuiltinPrefix::parse("fixed:8"), Some(BuiltinPrefix::Fixed(8)));
+}
+
+#[test]
+fn damaged_files_are_errors_or_less_options_but_never_panics() {
+    for cut in 0..BY_7_8.len() {
+        // A cut inside a value can leave a valid one; what matters is that every cut is answered.
+        let answered = read(&BY_7_8[..cut]).map(|(file, _)| file.families.len());
+        assert!(answered.is_err() || answered.is_ok_and(|families| families <= 1));
+    }
+    for bad in [
+        "[",
+        "[CFOptions",
+        "[CFOptions \"a]",
+        "[CFOptions a]",
+        "a=1",
+        "[DBOptions]\nx",
+        "[TableOptions/PlainTable \"a\"]",
+        "[CFOptions \"a\"]\n[CFOptions \"a\"]",
+        "[TableOptions/BlockBasedTable \"a\"]",
+        "[Version]\noptions_file_version=2.0",
+    ] {
+        let error = read(bad).expect_err(bad);
+        assert!(error.message().starts_with("line "), "{bad}: {error}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Where a log's bytes go: a file mapping, or positional writes. Both hold extents that were allocated ahead, so that
+//! an append neither grows the file nor finds the disk full.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{ErrorKind, Result};
+use vfs::{IoClass, RwMapping, SharedFile, Vfs};
+
+use crate::format::ALIGNMENT;
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackingChoice {
+    /// Mapped where the file system allows it.
+    #[default]
+    Auto,
+    Mapped,
+    Pwrite,
+}
+
+pub(crate) enum Backing {
+    Mapped(Arc<dyn RwMapping>),
+    Pwrite(Arc<dyn SharedFile>),
+}
+
+impl Backing {
+    pub fn create(vfs: &dyn Vfs, path: &Path, choice: BackingChoice, capacity: u64) -> Result<Self> {
+        let pwrite = || vfs.create_shared(path).map(Backing::Pwrite);
+        match choice {
+            BackingChoice::Pwrite => pwrite(),
+            BackingChoice::Mapped => vfs.create_mapped(path, capacity).map(Backing::Mapped),
+            BackingChoice::Auto => match vfs.create_mapped(path, capacity) {
+                Ok(mapping) => Ok(Backing::Mapped(mapping)),
+                Err(error) if error.kind() == ErrorKind::Unsupported => pwrite(),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Allocates `from .. to`, everything below `from` being allocated already.
+    pub fn allocate(&self, from: u64, to: u64) -> Result<()> {
+        match self {
+            Backing::Mapped(mapping) => mapping.ensure(to),
+            Backing::Pwrite(file) => file.allocate(from, to - from, IoClass::Log),
+        }
+    }
+
+    pub fn populate(&self, offset: u64, len: u64) {
+        if let Backing::Mapped(mapping) = self {
+            mapping.populate(offset, len);
+        }
+    }
+
+    pub fn sync(&self) -> Result<()> {
+        match self {
+            Backing::Mapped(mapping) => mapping.sync(IoClass::Log),
+            Backing::Pwrite(file) => file.sync(IoClass::Log),
+        }
+    }
+
+    /// Cuts the file to `len` bytes, now or when it is closed. Best effort: what lies behind is zeros, which do no harm.
+    pub fn give_back_from(&self, len: u64) {
+        match self {
+            Backing::Mapped(mapping) => mapping.truncate_on_drop(len),
+            Backing::Pwrite(file) => drop(file.truncate(len)),
+        }
+    }
+
+    pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        match self {
+            Backing::Mapped(mapping) => {
+                mapping.read(offset, buf);
+                Ok(buf.len())
+            }
+            Backing::Pwrite(file) => file.read_at(offset, buf, IoClass::Log),
+        }
+    }
+
+    /// Writes `bytes` at an aligned place in allocated space.
+    #[inline]
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        match self {
+            Backing::Mapped(mapping) => {
+                mapping.write(offset, bytes);
+                Ok(())
+            }
+            Backing::Pwrite(file) => file.write_at(offset, bytes, IoClass::Log),
+        }
+    }
+
+    /// Writes `header` and `parts` one behind the other from `offset`, an aligned place in allocated space.
+    pub fn write_parts(&self, offset: u64, header: &[u8], parts: &[&[u8]]) -> Result<()> {
+        let to = |at: u64, bytes: &[u8]| self.write(at, bytes);
+        match self {
+            Backing::Mapped(_) => gather::<MAPPED_STAGE_BYTES>(offset, header, parts, to),
+            Backing::Pwrite(_) => gather::<PWRITE_STAGE_BYTES>(offset, header, parts, to),
+        }
+    }
+}
+
+const MAPPED_STAGE_BYTES: usize = 512;
+/// Large enough that an ordinary record is one system call.
+const PWRITE_STAGE_BYTES: usize = 4 << 10;
+
+/// Joins the pieces into writes that start at aligned places: small ones through a stage of `STAGE` bytes, long ones
+/// straight from where they are.
+fn gather<const STAGE: usize>(
+    offset: u64,
+    header: &[u8],
+    parts: &[&[u8]],
+    mut to: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut stage = [0u8; STAGE];
+    let mut staged = 0;
+    let mut at = offset;
+    for mut piece in std::iter::once(header).chain(parts.iter().copied()) {
+        loop {
+            let (now, later) = piece.split_at(piece.len().min(STAGE - staged));
+            if let Some(room) = stage.get_mut(staged..staged + now.len()) {
+                room.copy_from_slice(now);
+            }
+            staged += now.len();
+            if later.is_empty() {
+                break;
+            }
+            to(at, &stage)?;
+            at += STAGE as u64;
+            staged = 0;
+            let (long, rest) = later.split_at(later.len() - later.len() % ALIGNMENT as usize);
+            if long.len() >= STAGE {
+                to(at, long)?;
+                at += long.len() as u64;
+                piece = rest;
+            } else {
+                piece = later;
+            }
+        }
+    }
+    match stage.get(..staged) {
+        Some(last) if staged > 0 => to(at, last),
+        _ => Ok(()),
+    }
+}

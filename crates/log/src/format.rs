@@ -1,0 +1,364 @@
+//! The bytes of Spillway's log: the file header and the record header. Format: docs/format/log.md.
+//!
+//! A record's header checksum is seeded with the log's number, a random salt and the record's offset, so that bytes
+//! left by another log, copied from elsewhere or made up by whoever chooses the values never pass for a record here.
+//! The payload's checksum goes on from it, so that one pass yields both. Keeps B1: what is decoded is checked first.
+
+use base::FileNumber;
+use base::checksum::{crc32c, crc32c_append};
+use base::coding::Reader;
+
+/// First bytes of every log.
+const MAGIC: [u8; 8] = *b"SPILWLOG";
+const VERSION: u32 = 1;
+
+/// Bytes before the first record.
+pub const FILE_HEADER_BYTES: u64 = 128;
+
+/// Bytes before a record's payload.
+pub const RECORD_HEADER_BYTES: usize = 24;
+
+/// Every record starts at a multiple of this; what is left after a payload is zeros.
+pub const ALIGNMENT: u64 = 8;
+
+/// The most that one record can hold, given by its length field.
+pub const PAYLOAD_BYTES_MAX: u64 = u32::MAX as u64;
+
+/// What a record means. The numbers are on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RecordKind {
+    /// A write batch in RocksDB's layout, sequence number and count included.
+    Batch = 1,
+    /// Tables that became part of the database here.
+    Ingest = 2,
+    /// Names the file that holds a batch too large for this log.
+    LargeBatch = 3,
+    /// A transaction's batch, which a later record commits or rolls back.
+    Prepare = 4,
+    Commit = 5,
+    Rollback = 6,
+    /// Nothing to replay.
+    Noop = 7,
+    /// The log's last record: it was sealed, and nothing that was written to it lies behind.
+    End = 8,
+}
+
+impl RecordKind {
+    pub fn from_u8(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => RecordKind::Batch,
+            2 => RecordKind::Ingest,
+            3 => RecordKind::LargeBatch,
+            4 => RecordKind::Prepare,
+            5 => RecordKind::Commit,
+            6 => RecordKind::Rollback,
+            7 => RecordKind::Noop,
+            8 => RecordKind::End,
+            _ => return None,
+        })
+    }
+}
+
+/// A place in the row of logs: everything before it, earlier logs included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    pub log: FileNumber,
+    pub offset: u64,
+}
+
+/// How far the history is known to have come. Both only grow, and `synced <= published`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frontiers {
+    /// Survives a power loss.
+    pub synced: Position,
+    /// Complete in the page cache: survives a process crash, as long as the machine stays up.
+    pub published: Position,
+}
+
+impl Frontiers {
+    /// The farther of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Frontiers { synced: self.synced.max(other.synced), published: self.published.max(other.published) }
+    }
+}
+
+/// What a log's first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub number: u64,
+    /// The boot of the machine on which the log was written; 0 where that was not known.
+    pub boot: u64,
+    pub salt: u64,
+    /// As known when the log was created; they lie in earlier logs.
+    pub earlier: Frontiers,
+}
+
+/// Why a file's first bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadHeader {
+    /// Nothing there but zeros, if anything.
+    Blank,
+    Damaged,
+    Version(u32),
+}
+
+impl FileHeader {
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES as usize] {
+        let mut bytes = [0; FILE_HEADER_BYTES as usize];
+        let words = [
+            self.number,
+            self.boot,
+            self.salt,
+            self.earlier.synced.log.0,
+            self.earlier.synced.offset,
+            self.earlier.published.log.0,
+            self.earlier.published.offset,
+        ];
+        let body = MAGIC.into_iter().chain(VERSION.to_le_bytes()).chain([0; 4]);
+        for (to, from) in bytes.iter_mut().zip(body.chain(words.into_iter().flat_map(u64::to_le_bytes))) {
+            *to = from;
+        }
+        let crc = crc32c(&bytes);
+        for (to, from) in bytes.iter_mut().skip(12).zip(crc.to_le_bytes()) {
+            *to = from;
+        }
+        bytes
+    }
+
+    /// `bytes`: the file's first [`FILE_HEADER_BYTES`], or all it has where that is less.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadHeader> {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Err(BadHeader::Blank);
+        }
+        Self::decode_fields(bytes).unwrap_or(Err(BadHeader::Damaged))
+    }
+
+    fn decode_fields(bytes: &[u8]) -> base::Result<Result<Self, BadHeader>> {
+        let mut reader = Reader::new(bytes);
+        let magic = reader.bytes(8, "magic")?;
+        let version = reader.u32("version")?;
+        let crc = reader.u32("checksum")?;
+        let rest = reader.rest();
+        let covered = crc32c_append(crc32c(&MAGIC), &version.to_le_bytes());
+        let covered = crc32c_append(crc32c_append(covered, &[0; 4]), rest);
+        if magic != MAGIC || covered != crc || bytes.len() as u64 != FILE_HEADER_BYTES {
+            return Ok(Err(BadHeader::Damaged));
+        }
+        if version != VERSION {
+            return Ok(Err(BadHeader::Version(version)));
+        }
+        let mut word = || reader.u64("header");
+        let (number, boot, salt) = (word()?, word()?, word()?);
+        let synced = Position { log: FileNumber(word()?), offset: word()? };
+        let published = Position { log: FileNumber(word()?), offset: word()? };
+        Ok(Ok(FileHeader { number, boot, salt, earlier: Frontiers { synced, published } }))
+    }
+
+    /// The seed of this log's record checksums.
+    pub fn seed(&self) -> u32 {
+        crc32c_append(crc32c(&self.number.to_le_bytes()), &self.salt.to_le_bytes())
+    }
+}
+
+/// A number that stands for the boot; 0 for an unknown one, which equals no other.
+pub(crate) fn boot_hash(boot_id: &str) -> u64 {
+    if boot_id.is_empty() {
+        return 0;
+    }
+    // FNV-1a: only equality matters, between boots of one machine.
+    let hash = boot_id
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    hash.max(1)
+}
+
+/// Where the frontier of this log stood, seen from a record's start: a distance back in units of [`ALIGNMENT`].
+/// The largest value says nothing but "in an earlier log, or too far back".
+const DISTANCE_UNKNOWN: u32 = u32::MAX;
+
+fn distance(start: u64, frontier: u64) -> u32 {
+    if frontier <= FILE_HEADER_BYTES {
+        return DISTANCE_UNKNOWN;
+    }
+    u32::try_from(start.saturating_sub(frontier) / ALIGNMENT).unwrap_or(DISTANCE_UNKNOWN)
+}
+
+fn frontier(start: u64, distance: u32) -> u64 {
+    if distance == DISTANCE_UNKNOWN {
+        return 0;
+    }
+    start.saturating_sub(u64::from(distance) * ALIGNMENT)
+}
+
+/// A record's header, decoded or about to be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordHeader {
+    /// Bytes of payload.
+    pub len: u32,
+    /// A [`RecordKind`], unless a later version wrote it.
+    pub kind: u8,
+    /// Offsets in this log; 0 where unknown.
+    pub synced: u64,
+    pub published: u64,
+}
+
+impl RecordHeader {
+    #[inline]
+    pub fn encode(&self, seed: u32, offset: u64) -> EncodedHeader {
+        let low = u64::from(self.len) | u64::from(self.kind) << 32;
+        let high = u64::from(distance(offset, self.synced)) | u64::from(distance(offset, self.published)) << 32;
+        EncodedHeader { low, high, crc: header_crc(seed, offset, low, high) }
+    }
+
+    /// Decodes what lies at `offset`; `None` where that is no header of a record of this log at this place. With it
+    /// comes its checksum, and the payload's.
+    pub fn decode(bytes: &[u8], seed: u32, offset: u64) -> Option<(Self, u32, u32)> {
+        let bytes: &[u8; RECORD_HEADER_BYTES] = bytes.first_chunk()?;
+        let mut reader = Reader::new(bytes);
+        let (low, high) = (reader.u64("").ok()?, reader.u64("").ok()?);
+        let (crc, payload_crc) = (reader.u32("").ok()?, reader.u32("").ok()?);
+        // A record's kind is never 0, so that zeros are passed over without a checksum.
+        if low == 0 || header_crc(seed, offset, low, high) != crc {
+            return None;
+        }
+        let header = RecordHeader {
+            len: low as u32,
+            // Reserved bits make a kind that this version does not know.
+            kind: if low >> 40 == 0 { (low >> 32) as u8 } else { u8::MAX },
+            synced: frontier(offset, high as u32),
+            published: frontier(offset, (high >> 32) as u32),
+        };
+        Some((header, crc, payload_crc))
+    }
+}
+
+/// A header that lacks only its payload's checksum, which goes on from its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodedHeader {
+    low: u64,
+    high: u64,
+    crc: u32,
+}
+
+impl EncodedHeader {
+    #[inline]
+    fn with_crc(&self, payload_crc: u32) -> [u8; RECORD_HEADER_BYTES] {
+        let mut bytes = [0; RECORD_HEADER_BYTES];
+        let crcs = u64::from(self.crc) | u64::from(payload_crc) << 32;
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([self.low, self.high, crcs]) {
+            *to = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    pub fn with_payload(&self, parts: &[&[u8]]) -> [u8; RECORD_HEADER_BYTES] {
+        self.with_crc(parts.iter().fold(self.crc, |crc, part| crc32c_append(crc, part)))
+    }
+}
+
+/// The longest record that is put together on the stack. Clearing the space is a part of what an append costs.
+const SMALL_RECORD_BYTES: usize = 256;
+
+/// A whole record on the stack. Its checksum is taken over one aligned piece, which for short parts is several times
+/// faster than one by one.
+#[repr(align(8))]
+pub(crate) struct SmallRecord {
+    bytes: [u8; SMALL_RECORD_BYTES],
+    len: usize,
+}
+
+impl SmallRecord {
+    /// `None` where the parts are too long.
+    #[inline]
+    pub fn new(header: &EncodedHeader, parts: &[&[u8]]) -> Option<Self> {
+        let mut bytes = [0; SMALL_RECORD_BYTES];
+        let mut len = RECORD_HEADER_BYTES;
+        for part in parts {
+            bytes.get_mut(len..)?.get_mut(..part.len())?.copy_from_slice(part);
+            len += part.len();
+        }
+        let payload_crc = crc32c_append(header.crc, bytes.get(RECORD_HEADER_BYTES..len)?);
+        *bytes.first_chunk_mut()? = header.with_crc(payload_crc);
+        Some(SmallRecord { bytes, len })
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[inline]
+fn header_crc(seed: u32, offset: u64, low: u64, high: u64) -> u32 {
+    let covered = [offset.to_le_bytes(), low.to_le_bytes(), high.to_le_bytes()];
+    crc32c_append(seed, covered.as_flattened())
+}
+
+/// Bytes that a record of `payload_len` takes, padding included.
+#[inline]
+pub(crate) fn record_bytes(payload_len: u64) -> u64 {
+    (RECORD_HEADER_BYTES as u64 + payload_len).next_multiple_of(ALIGNMENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(header: RecordHeader, seed: u32, offset: u64, payload: &[u8]) -> Vec<u8> {
+        SmallRecord::new(&header.encode(seed, offset), &[payload]).unwrap().bytes().to_vec()
+    }
+
+    #[test]
+    fn a_record_header_is_bound_to_its_log_and_place() {
+        let header = RecordHeader { len: 3, kind: 1, synced: 128 + 8, published: 4096 };
+        let bytes = encoded(header, 77, 4096, b"abc");
+        let (decoded, crc, payload_crc) = RecordHeader::decode(&bytes, 77, 4096).unwrap();
+        assert_eq!(decoded, header);
+        assert_eq!(crc32c_append(crc, b"abc"), payload_crc);
+        assert!(RecordHeader::decode(&bytes, 78, 4096).is_none());
+        assert!(RecordHeader::decode(&bytes, 77, 4104).is_none());
+        assert!(RecordHeader::decode(&bytes[..23], 77, 4096).is_none());
+    }
+
+    #[test]
+    fn frontiers_in_earlier_logs_or_too_far_back_are_unknown() {
+        let far = 64 << 30;
+        for (start, given, read) in [(4096, 128, 0), (4096, 0, 0), (4096, 136, 136), (4096, 4096, 4096), (far, 136, 0)]
+        {
+            let header = RecordHeader { len: 0, kind: 7, synced: given, published: given };
+            let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, start, b""), 1, start).unwrap();
+            assert_eq!((decoded.synced, decoded.published), (read, read), "{given} seen from {start}");
+        }
+        // A frontier is never claimed beyond the record that tells of it.
+        let header = RecordHeader { len: 0, kind: 7, synced: 8192, published: 8192 };
+        let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, 4096, b""), 1, 4096).unwrap();
+        assert_eq!(decoded.published, 4096);
+    }
+
+    #[test]
+    fn both_ways_of_encoding_yield_the_same_bytes() {
+        let header = RecordHeader { len: 9, kind: 1, synced: 0, published: 128 }.encode(5, 256);
+        let parts: [&[u8]; 3] = [b"abc", b"", b"defghi"];
+        let small = SmallRecord::new(&header, &parts).unwrap();
+        assert_eq!(small.bytes(), [&header.with_payload(&parts)[..], b"abcdefghi"].concat());
+        assert!(SmallRecord::new(&header, &[&[0; 300]]).is_none());
+    }
+
+    #[test]
+    fn a_file_header_of_another_version_is_told_from_damage() {
+        let position = |log, offset| Position { log: FileNumber(log), offset };
+        let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
+        let header = FileHeader { number: 3, boot: 4, salt: 5, earlier };
+        let mut bytes = header.encode();
+        assert_eq!(FileHeader::decode(&bytes), Ok(header));
+        assert_eq!(FileHeader::decode(&[0; 128]), Err(BadHeader::Blank));
+        bytes[8] = 2;
+        assert_eq!(FileHeader::decode(&bytes), Err(BadHeader::Damaged));
+        bytes[12..16].fill(0);
+        let crc = crc32c(&bytes);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(FileHeader::decode(&bytes), Err(BadHeader::Version(2)));
+    }
+}

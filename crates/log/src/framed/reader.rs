@@ -1,0 +1,370 @@
+//! Reads records in RocksDB's framing, and tells how and where they end.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::checksum::{crc32c, crc32c_append, unmask};
+use base::coding::Reader;
+use base::{Error, ErrorKind, Result};
+use vfs::{IoClass, RandomFile, Vfs};
+
+use super::{BLOCK_BYTES, FramedEnd, FramedRecord, HEADER_BYTES, Part, RECYCLABLE_HEADER_BYTES, special};
+
+/// Yields the records of one file in order. The file is not changed, and what is appended after
+/// [`open`](FramedReader::open) is not seen.
+pub struct FramedReader {
+    file: Arc<dyn RandomFile>,
+    path: PathBuf,
+    class: IoClass,
+    /// The low half of the log's number, as recyclable headers repeat it.
+    log_number: Option<u32>,
+    file_len: u64,
+    /// The bytes of the current block that the file holds.
+    block: Vec<u8>,
+    block_start: u64,
+    /// Where the next header starts in `block`.
+    at: usize,
+    state: State,
+    /// After damage, fragments without their first one belong to it and are passed over.
+    resyncing: bool,
+    recycled: bool,
+    good_end: u64,
+}
+
+enum State {
+    Reading,
+    Ended(FramedEnd),
+    /// Returned until the reader is moved past it; `resume` is where reading can go on, if it can.
+    Stopped {
+        error: Error,
+        resume: Option<u64>,
+    },
+}
+
+/// What was found at one position.
+enum Step {
+    Fragment(Fragment),
+    End(FramedEnd),
+    Damage(Damage),
+    Unsupported { offset: u64, what: String },
+}
+
+struct Fragment {
+    offset: u64,
+    part: Part,
+    /// In the current block.
+    payload: Range<usize>,
+}
+
+struct Damage {
+    offset: u64,
+    what: &'static str,
+    resume: u64,
+}
+
+/// A header that fits its block, and whose length does.
+struct Header {
+    kind: u8,
+    crc: u32,
+    log_number: Option<u32>,
+    payload: Range<usize>,
+}
+
+impl FramedReader {
+    /// `log_number`: the number in a log's name, against which recyclable records are checked; `None` for a MANIFEST.
+    pub fn open(vfs: &dyn Vfs, path: &Path, log_number: Option<u64>, class: IoClass) -> Result<Self> {
+        let file = vfs.open(path)?;
+        let file_len = file.len()?;
+        let mut reader = FramedReader {
+            file,
+            path: path.to_owned(),
+            class,
+            log_number: log_number.map(|number| number as u32),
+            file_len,
+            block: Vec::new(),
+            block_start: 0,
+            at: 0,
+            state: State::Reading,
+            resyncing: false,
+            recycled: false,
+            good_end: 0,
+        };
+        reader.load(0)?;
+        Ok(reader)
+    }
+
+    /// The next whole record, or `None` at the end, which [`end`](FramedReader::end) explains.
+    ///
+    /// # Errors
+    /// `Corruption` with its offset: damage with more of the file behind it. The same error returns until
+    /// [`skip_damage`](FramedReader::skip_damage). `Unsupported`: a feature that this version does not read.
+    #[expect(clippy::should_implement_trait, reason = "an iterator of results would be read past its first error")]
+    pub fn next(&mut self) -> Result<Option<FramedRecord>> {
+        match &self.state {
+            State::Reading => {}
+            State::Ended(_) => return Ok(None),
+            State::Stopped { error, .. } => return Err(error.clone()),
+        }
+        let mut partial: Option<FramedRecord> = None;
+        loop {
+            let fragment = match self.step()? {
+                Step::Fragment(fragment) => fragment,
+                Step::End(end) => {
+                    let torn = partial.map(|record| FramedEnd::Torn { offset: record.offset });
+                    self.state = State::Ended(torn.unwrap_or(end));
+                    return Ok(None);
+                }
+                Step::Damage(damage) => return Err(self.stop(damage)),
+                Step::Unsupported { offset, what } => {
+                    let error = Error::unsupported(what).at_path(&self.path).at_offset(offset);
+                    self.state = State::Stopped { error: error.clone(), resume: None };
+                    return Err(error);
+                }
+            };
+            match self.assemble(fragment, &mut partial) {
+                Ok(Some(record)) => {
+                    self.good_end = self.position();
+                    return Ok(Some(record));
+                }
+                Ok(None) => {}
+                Err(damage) => return Err(self.stop(damage)),
+            }
+        }
+    }
+
+    /// Why `next` returned `None`; `None` before it did.
+    pub fn end(&self) -> Option<FramedEnd> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Moves past the damage that `next` reported; what follows may still hold whole records.
+    ///
+    /// # Errors
+    /// The error that stopped the reader, where reading cannot go on behind it.
+    pub fn skip_damage(&mut self) -> Result<()> {
+        if let State::Stopped { error, resume } = &self.state {
+            let resume = resume.ok_or_else(|| error.clone())?;
+            self.state = State::Reading;
+            self.resyncing = true;
+            self.load(resume)?;
+        }
+        Ok(())
+    }
+
+    /// Where the last whole record ended.
+    pub fn good_end(&self) -> u64 {
+        self.good_end
+    }
+
+    /// True once a whole recyclable record was seen: then bytes that make no sense may be what an earlier log left behind.
+    pub fn is_recycled(&self) -> bool {
+        self.recycled
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn position(&self) -> u64 {
+        self.block_start + self.at as u64
+    }
+
+    fn stop(&mut self, damage: Damage) -> Error {
+        let error = Error::corruption(damage.what).at_path(&self.path).at_offset(damage.offset);
+        self.state = State::Stopped { error: error.clone(), resume: Some(damage.resume) };
+        error
+    }
+
+    /// Joins a fragment to the record in the making; `Some` once that is whole.
+    fn assemble(
+        &mut self,
+        fragment: Fragment,
+        partial: &mut Option<FramedRecord>,
+    ) -> Result<Option<FramedRecord>, Damage> {
+        let Fragment { offset, part, payload } = fragment;
+        let bytes = self.block.get(payload).unwrap_or_default();
+        match (part, partial.take()) {
+            (Part::Full | Part::First, Some(cut)) => {
+                Err(Damage { offset: cut.offset, what: "a record lacks its last fragment", resume: offset })
+            }
+            (Part::Full, None) => {
+                self.resyncing = false;
+                Ok(Some(FramedRecord { offset, payload: bytes.to_vec() }))
+            }
+            (Part::First, None) => {
+                self.resyncing = false;
+                *partial = Some(FramedRecord { offset, payload: bytes.to_vec() });
+                Ok(None)
+            }
+            (Part::Middle | Part::Last, None) if self.resyncing => Ok(None),
+            (Part::Middle | Part::Last, None) => {
+                Err(Damage { offset, what: "a fragment lacks the start of its record", resume: self.position() })
+            }
+            (_, Some(mut record)) => {
+                if record.payload.len() + bytes.len() > u32::MAX as usize {
+                    let what = "a record is longer than any that can be written";
+                    return Err(Damage { offset: record.offset, what, resume: self.position() });
+                }
+                record.payload.extend_from_slice(bytes);
+                if part == Part::Last {
+                    return Ok(Some(record));
+                }
+                *partial = Some(record);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads on to the next fragment.
+    fn step(&mut self) -> Result<Step> {
+        loop {
+            if BLOCK_BYTES - self.at < HEADER_BYTES {
+                self.load(self.next_block())?;
+            }
+            let offset = self.position();
+            if offset >= self.file_len {
+                return Ok(Step::End(FramedEnd::Clean));
+            }
+            let header = match self.parse_header() {
+                Ok(Some(header)) => header,
+                Ok(None) => match self.pass_zeros()? {
+                    Some(step) => return Ok(step),
+                    None => continue,
+                },
+                Err(step) => return Ok(step),
+            };
+            let payload = self.block.get(header.payload.clone()).unwrap_or_default();
+            let is_whole = header.crc == checksum(&header, payload);
+            let is_other = header.log_number.is_some_and(|number| self.log_number.is_some_and(|own| own != number));
+            if is_other && (is_whole || self.recycled) {
+                return Ok(Step::End(FramedEnd::OtherLog { offset }));
+            }
+            if !is_whole {
+                return Ok(self.damage("a checksum does not match"));
+            }
+            self.recycled |= header.log_number.is_some();
+            self.at = header.payload.end;
+            let part = match header.kind {
+                1 | 5 => Part::Full,
+                2 | 6 => Part::First,
+                3 | 7 => Part::Middle,
+                4 | 8 => Part::Last,
+                kind => match refusal(kind, payload) {
+                    Some(what) => return Ok(Step::Unsupported { offset, what }),
+                    None => continue,
+                },
+            };
+            return Ok(Step::Fragment(Fragment { offset, part, payload: header.payload }));
+        }
+    }
+
+    /// Decodes the header at the current position. `None`: zeros where a header would be.
+    fn parse_header(&self) -> Result<Option<Header>, Step> {
+        let torn = || Step::End(FramedEnd::Torn { offset: self.position() });
+        let rest = self.block.get(self.at..).unwrap_or_default();
+        let Some((fixed, after)) = rest.split_first_chunk::<HEADER_BYTES>() else {
+            return if rest.iter().all(|&byte| byte == 0) { Ok(None) } else { Err(torn()) };
+        };
+        let [c0, c1, c2, c3, l0, l1, kind] = *fixed;
+        let len = usize::from(u16::from_le_bytes([l0, l1]));
+        if kind == special::ZERO && len == 0 {
+            return Ok(None);
+        }
+        let recyclable = matches!(kind, 5..=8 | special::TIMESTAMP_SIZES_RECYCLABLE | special::PREDECESSOR_RECYCLABLE);
+        let header_len = if recyclable { RECYCLABLE_HEADER_BYTES } else { HEADER_BYTES };
+        let start = self.at + header_len;
+        if start + len > self.block.len() {
+            // In the last block a writer that was cut off looks the same as a damaged length.
+            let is_last_block = self.next_block() >= self.file_len;
+            return Err(if is_last_block { torn() } else { self.damage("a length reaches past its block") });
+        }
+        let log_number = after.first_chunk().filter(|_| recyclable).map(|bytes| u32::from_le_bytes(*bytes));
+        let crc = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
+        Ok(Some(Header { kind, crc, log_number, payload: start..start + len }))
+    }
+
+    /// At a header of zeros: the end of the file's use, the padding that a recyclable writer left at a block's end, or
+    /// a gap with something behind it. `None`: padding was passed.
+    fn pass_zeros(&mut self) -> Result<Option<Step>> {
+        let offset = self.position();
+        let is_padding = BLOCK_BYTES - self.at < RECYCLABLE_HEADER_BYTES;
+        let next_block = self.next_block();
+        loop {
+            let rest = self.block.get(self.at..).unwrap_or_default();
+            if rest.iter().any(|&byte| byte != 0) {
+                let what = "zeros where a record should start";
+                return Ok(Some(Step::Damage(Damage { offset, what, resume: next_block.max(self.block_start) })));
+            }
+            self.load(self.next_block())?;
+            if self.block.is_empty() {
+                return Ok(Some(Step::End(FramedEnd::Zeros { offset })));
+            }
+            if is_padding {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Damage here makes the lengths behind it untrustworthy: reading can go on at the next block only.
+    fn damage(&self, what: &'static str) -> Step {
+        Step::Damage(Damage { offset: self.position(), what, resume: self.next_block() })
+    }
+
+    fn next_block(&self) -> u64 {
+        self.block_start + BLOCK_BYTES as u64
+    }
+
+    /// Reads the block that holds `offset`, and stands there.
+    fn load(&mut self, offset: u64) -> Result<()> {
+        self.at = (offset % BLOCK_BYTES as u64) as usize;
+        self.block_start = offset - self.at as u64;
+        let len = self.file_len.saturating_sub(self.block_start).min(BLOCK_BYTES as u64) as usize;
+        self.block.clear();
+        self.block.resize(len, 0);
+        if len > 0 && self.file.read_at(self.block_start, &mut self.block, self.class)? < len {
+            // Never to be taken for the end of the log.
+            self.block.clear();
+            return Err(Error::new(ErrorKind::Io, "a file became shorter while it was read").at_path(&self.path));
+        }
+        Ok(())
+    }
+}
+
+/// The crc that a header should hold, unmasked.
+fn checksum(header: &Header, payload: &[u8]) -> u32 {
+    let mut crc = crc32c(&[header.kind]);
+    if let Some(number) = header.log_number {
+        crc = crc32c_append(crc, &number.to_le_bytes());
+    }
+    crc32c_append(crc, payload)
+}
+
+/// Why a record that is no fragment cannot be passed over, if it cannot.
+fn refusal(kind: u8, payload: &[u8]) -> Option<String> {
+    match kind {
+        special::SET_COMPRESSION => {
+            Some("the log is compressed (wal_compression); replay it with the version that wrote it".into())
+        }
+        special::TIMESTAMP_SIZES | special::TIMESTAMP_SIZES_RECYCLABLE => timestamps_refusal(payload),
+        kind if kind & special::IGNORABLE_BIT != 0 => None,
+        kind => Some(format!("a log record of the unknown type {kind}")),
+    }
+}
+
+/// A list of pairs, family u32 and timestamp bytes u16.
+fn timestamps_refusal(payload: &[u8]) -> Option<String> {
+    let mut reader = Reader::new(payload);
+    while !reader.is_empty() {
+        let (Ok(family), Ok(size)) = (reader.u32("family"), reader.bytes(2, "timestamp size")) else {
+            return Some("a malformed list of timestamp sizes".into());
+        };
+        if size != [0, 0] {
+            return Some(format!("family {family} was written with user-defined timestamps"));
+        }
+    }
+    None
+}

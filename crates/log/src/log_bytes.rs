@@ -1,0 +1,142 @@
+//! A log's file as recovery sees it: records are looked for at a place, or from a place on.
+//!
+//! Keeps B1 and B2: nothing is a record before both checksums match, and no more is allocated than the file holds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::checksum::crc32c_append;
+use base::{Error, ErrorKind, Result};
+use vfs::{IoClass, RandomFile, Vfs};
+
+use crate::format::{
+    ALIGNMENT, BadHeader, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, RecordHeader, record_bytes,
+};
+
+/// Bytes read at a time, unless a record is longer.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+pub(crate) struct LogBytes {
+    file: Arc<dyn RandomFile>,
+    path: PathBuf,
+    len: u64,
+    /// Seeds the checksums; known once the header was read.
+    seed: u32,
+    window_start: u64,
+    window: Vec<u8>,
+}
+
+/// A whole record at some offset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub header: RecordHeader,
+    /// Where the next one starts.
+    pub end: u64,
+}
+
+/// A stretch without a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    /// Where the next record starts, if there is one.
+    pub next: Option<u64>,
+    /// Whether the stretch, up to there or to the file's end, holds anything but zeros.
+    pub has_data: bool,
+}
+
+impl LogBytes {
+    pub fn open(vfs: &dyn Vfs, path: &Path) -> Result<Self> {
+        let file = vfs.open(path)?;
+        let len = file.len()?;
+        Ok(LogBytes { file, path: path.to_owned(), len, seed: 0, window_start: 0, window: Vec::new() })
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Hides what lies behind `end`.
+    pub fn cut_at(&mut self, end: u64) {
+        self.len = self.len.min(end);
+    }
+
+    /// The file's header. One that is damaged with nothing behind it was being written when its writer stopped, since
+    /// it is synced before the first record: the log is as good as blank.
+    pub fn header(&mut self) -> Result<Result<FileHeader, BadHeader>> {
+        let len = self.len.min(FILE_HEADER_BYTES) as usize;
+        let bad = match FileHeader::decode(self.get(0, len)?.unwrap_or_default()) {
+            Ok(header) => {
+                self.seed = header.seed();
+                return Ok(Ok(header));
+            }
+            Err(bad) => bad,
+        };
+        if matches!(bad, BadHeader::Version(_)) {
+            return Ok(Err(bad));
+        }
+        let has_data_behind = self.gap_from(FILE_HEADER_BYTES, |_| false)?.has_data;
+        Ok(Err(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
+    }
+
+    /// The record that starts at `offset`, if a whole one does.
+    pub fn record_at(&mut self, offset: u64) -> Result<Option<Found>> {
+        let seed = self.seed;
+        let Some(bytes) = self.get(offset, RECORD_HEADER_BYTES)? else { return Ok(None) };
+        let Some((header, crc, payload_crc)) = RecordHeader::decode(bytes, seed, offset) else { return Ok(None) };
+        let end = offset + record_bytes(u64::from(header.len));
+        let padded = end - offset - RECORD_HEADER_BYTES as u64;
+        let Some(bytes) = self.get(offset + RECORD_HEADER_BYTES as u64, padded as usize)? else { return Ok(None) };
+        let Some((payload, padding)) = bytes.split_at_checked(header.len as usize) else { return Ok(None) };
+        let is_whole = crc32c_append(crc, payload) == payload_crc && padding.iter().all(|&byte| byte == 0);
+        Ok(is_whole.then_some(Found { header, end }))
+    }
+
+    /// The payload of the record at `offset`; `None` where the file is too short for it.
+    pub fn payload(&mut self, offset: u64, len: u32) -> Result<Option<&[u8]>> {
+        self.get(offset + RECORD_HEADER_BYTES as u64, len as usize)
+    }
+
+    /// Looks behind `offset`, where no record starts, for one that does.
+    pub fn gap_at(&mut self, offset: u64) -> Result<Gap> {
+        self.gap_from(offset, |at| at > offset)
+    }
+
+    /// Runs through the words from `offset` to the first that starts a record, among those that `may_start` one.
+    fn gap_from(&mut self, offset: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
+        let mut has_data = false;
+        let mut at = offset;
+        while at < self.len {
+            let len = ALIGNMENT.min(self.len - at) as usize;
+            let is_zero = self.get(at, len)?.is_some_and(|word| word.iter().all(|&byte| byte == 0));
+            if !is_zero {
+                if may_start(at) && self.record_at(at)?.is_some() {
+                    return Ok(Gap { next: Some(at), has_data });
+                }
+                has_data = true;
+            }
+            at += ALIGNMENT;
+        }
+        Ok(Gap { next: None, has_data })
+    }
+
+    /// Bytes of the file; `None` where it does not have them all.
+    fn get(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>> {
+        let end = offset.saturating_add(len as u64);
+        if end > self.len {
+            return Ok(None);
+        }
+        let window_end = self.window_start + self.window.len() as u64;
+        if offset < self.window_start || end > window_end {
+            let wanted = WINDOW_BYTES.max(len as u64).min(self.len - offset) as usize;
+            self.window.clear();
+            self.window.resize(wanted, 0);
+            if self.file.read_at(offset, &mut self.window, IoClass::Log)? < wanted {
+                // Never to be taken for the end of the log.
+                self.window.clear();
+                return Err(Error::new(ErrorKind::Io, "a log became shorter while it was read").at_path(&self.path));
+            }
+            self.window_start = offset;
+        }
+        let from = (offset - self.window_start) as usize;
+        Ok(self.window.get(from..from + len))
+    }
+}

@@ -1,0 +1,185 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use base::ErrorKind;
+use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
+use vfs::memory::MemoryVfs;
+
+use super::*;
+
+const PATH: &str = "/000003.splog";
+const BACKINGS: [BackingChoice; 2] = [BackingChoice::Mapped, BackingChoice::Pwrite];
+
+fn create(vfs: &dyn Vfs, backing: BackingChoice) -> LogFile {
+    let config = LogConfig { capacity_bytes: 16 << 10, extent_bytes: 4 << 10, backing, ..LogConfig::default() };
+    LogFile::create(vfs, Path::new(PATH), FileNumber(3), config).unwrap()
+}
+
+fn put(log: &LogFile, payload: &[u8]) -> Reservation {
+    assert!(log.ensure(payload.len()).unwrap());
+    let reservation = log.try_reserve(payload.len()).unwrap();
+    log.append(&reservation, RecordKind::Batch, &[payload]).unwrap();
+    log.publish(reservation.end());
+    reservation
+}
+
+#[test]
+fn reservations_follow_each_other_until_what_is_allocated_is_used_up() {
+    for backing in BACKINGS {
+        let log = create(&*MemoryVfs::new(1), backing);
+        let first = log.try_reserve(9).unwrap();
+        let second = log.try_reserve(0).unwrap();
+        assert_eq!((first.offset(), first.end(), first.payload_offset()), (128, 128 + 40, 128 + 24));
+        assert_eq!((second.offset(), log.tail()), (first.end(), first.end() + 24));
+
+        let room = log.room_ahead() as usize - 24;
+        assert_eq!(log.try_reserve(room + 1), None);
+        let last = log.try_reserve(room).unwrap();
+        assert_eq!((log.room_ahead(), last.end() + 24), (0, 4 << 10));
+        assert!(log.ensure(100).unwrap(), "another extent");
+        assert!(log.try_reserve(100).is_some());
+    }
+}
+
+#[test]
+fn a_log_is_full_at_its_capacity_but_can_still_be_sealed() {
+    for backing in BACKINGS {
+        let log = create(&*MemoryVfs::new(1), backing);
+        let largest = (16 << 10) - 128 - 24 - 24;
+        assert!(!log.ensure(largest + 1).unwrap());
+        assert!(log.ensure(largest).unwrap());
+        assert!(log.try_reserve(largest).is_some());
+        assert!(!log.ensure(0).unwrap());
+        let end = log.seal().unwrap();
+        assert_eq!(end.end(), log.capacity());
+        log.append(&end, RecordKind::End, &[]).unwrap();
+    }
+}
+
+#[test]
+fn a_sealed_log_takes_no_more() {
+    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
+    let end = log.seal().unwrap();
+    assert!(log.is_sealed());
+    assert_eq!(log.tail(), end.end());
+    assert_eq!((log.try_reserve(1), log.seal()), (None, None));
+    assert!(!log.ensure(1).unwrap());
+}
+
+#[test]
+fn a_payload_longer_than_the_length_field_is_refused() {
+    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
+    assert_eq!(log.try_reserve(PAYLOAD_BYTES_MAX as usize + 1), None);
+    assert!(!log.ensure(usize::MAX).unwrap());
+}
+
+#[test]
+fn a_full_disk_is_noticed_when_room_is_made_and_the_log_goes_on_once_there_is_space() {
+    for backing in BACKINGS {
+        let vfs = MemoryVfs::new(1);
+        let log = create(&*vfs, backing);
+        vfs.set_capacity(Some(4 << 10));
+        assert_eq!(log.ensure(5 << 10).unwrap_err().kind(), ErrorKind::NoSpace);
+        put(&log, b"what fits the first extent");
+        vfs.set_capacity(None);
+        assert!(log.ensure(5 << 10).unwrap());
+    }
+}
+
+#[test]
+fn a_failed_sync_is_final() {
+    for backing in BACKINGS {
+        let memory: Arc<MemoryVfs> = MemoryVfs::new(1);
+        let vfs = FaultVfs::new(memory);
+        let log = create(&*vfs, backing);
+        let synced = put(&log, b"synced");
+        assert_eq!(log.sync().unwrap(), synced.end());
+        let lost = put(&log, b"lost");
+        vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Sync));
+        let error = log.sync().unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(Path::new(PATH))));
+        let syncs = vfs.calls(Operation::Sync);
+        assert!(log.sync().is_err(), "the fault fires once, and is not tried again");
+        assert_eq!(vfs.calls(Operation::Sync), syncs);
+        assert_eq!(log.synced(), synced.end());
+
+        let mut buf = [0; 6];
+        log.read(synced.payload_offset(), &mut buf).unwrap();
+        assert_eq!(&buf, b"synced");
+        assert!(log.read(lost.payload_offset(), &mut buf[..4]).is_err(), "what was not synced is read no more");
+    }
+}
+
+#[test]
+fn a_sync_covers_what_was_published_and_a_second_one_has_nothing_to_do() {
+    let vfs = FaultVfs::new(MemoryVfs::new(1));
+    let log = create(&*vfs, BackingChoice::Pwrite);
+    let first = put(&log, b"published");
+    let second = log.try_reserve(8).unwrap();
+    assert_eq!(log.sync().unwrap(), first.end());
+    let syncs = vfs.calls(Operation::Sync);
+    assert_eq!(log.sync().unwrap(), first.end());
+    assert_eq!(vfs.calls(Operation::Sync), syncs);
+    assert!(second.offset() >= log.synced());
+}
+
+#[test]
+fn records_of_every_length_in_any_parts_are_read_back() {
+    for backing in BACKINGS {
+        let config = LogConfig { backing, ..LogConfig::default() };
+        let log = LogFile::create(&*MemoryVfs::new(1), Path::new(PATH), FileNumber(3), config).unwrap();
+        for len in (0..600).chain(4000..4200).chain([70_001]) {
+            let payload: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
+            assert!(log.ensure(len).unwrap());
+            let reservation = log.try_reserve(len).unwrap();
+            let (head, rest) = payload.split_at(len.min(12));
+            let (body, tail) = rest.split_at(rest.len() / 2);
+            log.append(&reservation, RecordKind::Batch, &[head, &[], body, tail]).unwrap();
+            log.publish(reservation.end());
+            let mut read = vec![0; len];
+            log.read(reservation.payload_offset(), &mut read).unwrap();
+            assert!(read == payload, "{backing:?}, {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn values_are_resolved_by_their_checksum() {
+    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
+    let offset = put(&log, b"key=value").payload_offset() + 4;
+    let value = ValueRef { log: FileNumber(3), offset, len: 5, crc: crc32c(b"value") };
+    assert_eq!(&*log.resolve(value).unwrap(), b"value");
+    for wrong in [
+        ValueRef { crc: 1, ..value },
+        ValueRef { offset: offset + 1, ..value },
+        ValueRef { log: FileNumber(4), ..value },
+        ValueRef { len: u32::MAX, ..value },
+        ValueRef { offset: u64::MAX, ..value },
+    ] {
+        assert_eq!(log.resolve(wrong).unwrap_err().kind(), ErrorKind::Corruption, "{wrong:?}");
+    }
+    assert_eq!(log.read(log.published(), &mut [0]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+#[should_panic(expected = "fill its reservation")]
+fn parts_of_another_length_than_reserved_are_broken_logic() {
+    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
+    let reservation = log.try_reserve(4).unwrap();
+    let _ = log.append(&reservation, RecordKind::Batch, &[b"five!"]);
+}
+
+#[test]
+fn a_log_that_cannot_be_created_leaves_nothing_behind() {
+    for backing in BACKINGS {
+        for operation in [Operation::Allocate, Operation::Sync] {
+            let vfs = FaultVfs::new(MemoryVfs::new(1));
+            vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(operation));
+            let config = LogConfig { backing, ..LogConfig::default() };
+            let error = LogFile::create(&*vfs, Path::new(PATH), FileNumber(3), config).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::NoSpace);
+            assert!(!vfs.exists(Path::new(PATH)).unwrap());
+            create(&*vfs, backing);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Recovery: runs through a log's records, and tells a torn tail from corruption. The file is never modified, so that
+//! a second crash changes nothing.
+//!
+//! A writer that dies leaves a hole: later records may be whole where an earlier one is not. Whether a hole is normal is
+//! decided by the frontiers that the records behind it carry, and by what later logs know of this one: below the synced
+//! frontier (on the same boot of the machine: the published one) everything was whole, so damage there is corruption
+//! (D1); beyond it, the hole is the log's end (D2).
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, FileNumber, Result};
+use vfs::Vfs;
+
+use crate::RecoveryMode;
+use crate::format::{
+    BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
+    boot_hash,
+};
+use crate::log_bytes::LogBytes;
+
+/// What replay is told about the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayOptions {
+    /// The number in the file's name.
+    pub number: FileNumber,
+    pub mode: RecoveryMode,
+    /// Where an earlier recovery ended the log, as it noted in the MANIFEST. All before it was whole then, and what lies
+    /// behind is not part of the history. That recovery has to sync the log before it notes this.
+    pub known_end: Option<u64>,
+    /// What later logs know ([`read_frontiers`]); zero where there are none. One that lies in a later log demands the
+    /// whole of this one, up to its [`End`](RecordKind::End) record.
+    pub later: Frontiers,
+}
+
+/// A record, as it is visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayRecord<'a> {
+    pub kind: RecordKind,
+    /// Where the record starts.
+    pub offset: u64,
+    pub payload: &'a [u8],
+}
+
+impl ReplayRecord<'_> {
+    /// Where the payload starts, for references to values in it.
+    pub fn payload_offset(&self) -> u64 {
+        self.offset + RECORD_HEADER_BYTES as u64
+    }
+}
+
+/// Why a log ended where it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// With its `End` record.
+    Sealed,
+    /// Where the MANIFEST said.
+    KnownEnd,
+    /// With the file, or with zeros up to the file's end.
+    Clean,
+    /// The file holds no header: nothing was ever written to it.
+    Blank,
+    /// With a record that its writer did not finish, or that was not synced. `next` is where a whole one follows.
+    Unfinished { next: Option<u64> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayEnd {
+    /// Behind the last record visited; noted in the MANIFEST, it ends the log for good.
+    pub end_offset: u64,
+    pub reason: EndReason,
+    /// Damage that was passed over, where the mode allows it.
+    pub skipped_bytes: u64,
+}
+
+/// Visits the records of the log at `path` in order; the [`End`](RecordKind::End) record is not visited.
+///
+/// # Errors
+/// What `visit` returns. `Corruption`, with its offset: damage that the mode does not bear, which a caller must take
+/// as the failure of the whole recovery, records visited before it included. `Unsupported`: the log, or a record in it,
+/// is of a kind that this version does not know.
+pub fn replay(
+    vfs: &dyn Vfs,
+    path: &Path,
+    options: &ReplayOptions,
+    visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>,
+) -> Result<ReplayEnd> {
+    let mut bytes = LogBytes::open(vfs, path)?;
+    if let Some(end) = options.known_end {
+        bytes.cut_at(end);
+        if end <= FILE_HEADER_BYTES {
+            return Ok(ReplayEnd { end_offset: end, reason: EndReason::KnownEnd, skipped_bytes: 0 });
+        }
+    }
+    let mut replay = Replay {
+        bytes,
+        path: path.to_owned(),
+        options: *options,
+        is_same_boot: false,
+        within: Frontiers::default(),
+        skipped_bytes: 0,
+    };
+    match replay.read_header()? {
+        Some(header) => replay.is_same_boot = header.boot == boot_hash(&vfs.boot_id()) && header.boot != 0,
+        None => return replay.end_blank(),
+    }
+    replay.run(visit)
+}
+
+/// What the log at `path` knows of itself and of earlier logs; for the recovery of those. A log that was never used
+/// knows nothing.
+///
+/// # Errors
+/// As [`replay`], for the file's header.
+pub fn read_frontiers(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<Frontiers> {
+    let options = ReplayOptions { number, ..ReplayOptions::default() };
+    let bytes = LogBytes::open(vfs, path)?;
+    let within = Frontiers::default();
+    let mut replay = Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 };
+    let Some(header) = replay.read_header()? else { return Ok(within) };
+    replay.gather_frontiers(FILE_HEADER_BYTES, true)?;
+    Ok(header.earlier.max(replay.within))
+}
+
+struct Replay {
+    bytes: LogBytes,
+    path: PathBuf,
+    options: ReplayOptions,
+    is_same_boot: bool,
+    /// The farthest frontiers that records of this log carry.
+    within: Frontiers,
+    skipped_bytes: u64,
+}
+
+/// How replay goes on after a place without a record.
+enum After {
+    Resume(u64),
+    End(ReplayEnd),
+}
+
+impl Replay {
+    /// `None`: the log was never used.
+    fn read_header(&mut self) -> Result<Option<FileHeader>> {
+        let number = self.options.number;
+        let error = match self.bytes.header()? {
+            Ok(header) if header.number == number.0 => return Ok(Some(header)),
+            Ok(header) => {
+                Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
+            }
+            Err(BadHeader::Blank) => return Ok(None),
+            Err(BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
+            Err(BadHeader::Version(version)) => Error::unsupported(format!("a log of format version {version}")),
+        };
+        Err(error.at_path(&self.path).at_offset(0))
+    }
+
+    fn run(mut self, visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>) -> Result<ReplayEnd> {
+        let mut offset = FILE_HEADER_BYTES;
+        loop {
+            if self.options.known_end.is_some_and(|end| offset >= end) {
+                return Ok(self.end(offset, EndReason::KnownEnd));
+            }
+            let Some(found) = self.bytes.record_at(offset)? else {
+                match self.without_record(offset)? {
+                    After::Resume(next) => offset = next,
+                    After::End(end) => return Ok(end),
+                }
+                continue;
+            };
+            self.note(&found.header);
+            let Some(kind) = RecordKind::from_u8(found.header.kind) else {
+                let message = format!("a log record of the unknown type {}", found.header.kind);
+                return Err(Error::unsupported(message).at_path(&self.path).at_offset(offset));
+            };
+            if kind == RecordKind::End {
+                return Ok(self.end(found.end, EndReason::Sealed));
+            }
+            let payload = self.bytes.payload(offset, found.header.len)?.unwrap_or_default();
+            visit(ReplayRecord { kind, offset, payload })?;
+            offset = found.end;
+        }
+    }
+
+    /// Decides what a place without a record is: the end, or damage.
+    fn without_record(&mut self, offset: u64) -> Result<After> {
+        let gap = self.bytes.gap_at(offset)?;
+        if self.options.mode == RecoveryMode::SkipAnyCorruptedRecords {
+            if let Some(next) = gap.next {
+                self.skipped_bytes += next - offset;
+                return Ok(After::Resume(next));
+            }
+        } else {
+            if let Some(next) = gap.next {
+                self.gather_frontiers(next, false)?;
+            }
+            let whole_to = self.whole_to();
+            if offset < whole_to {
+                return Err(self.corruption(offset, gap.next, Some(whole_to)));
+            }
+        }
+        let is_clean = gap.next.is_none() && !gap.has_data;
+        if !is_clean && self.options.mode == RecoveryMode::AbsoluteConsistency {
+            return Err(self.corruption(offset, gap.next, None));
+        }
+        let reason = if is_clean { EndReason::Clean } else { EndReason::Unfinished { next: gap.next } };
+        Ok(After::End(self.end(offset, reason)))
+    }
+
+    fn end(&self, end_offset: u64, reason: EndReason) -> ReplayEnd {
+        ReplayEnd { end_offset, reason, skipped_bytes: self.skipped_bytes }
+    }
+
+    fn end_blank(&self) -> Result<ReplayEnd> {
+        let whole_to = self.whole_to();
+        if whole_to > 0 && self.options.mode != RecoveryMode::SkipAnyCorruptedRecords {
+            return Err(self.corruption(0, None, Some(whole_to)));
+        }
+        Ok(self.end(0, EndReason::Blank))
+    }
+
+    /// The offset below which everything must be whole.
+    fn whole_to(&self) -> u64 {
+        if let Some(end) = self.options.known_end {
+            return end;
+        }
+        let known = self.within.max(self.options.later);
+        let frontier = if self.is_same_boot { known.published.max(known.synced) } else { known.synced };
+        match frontier.log.cmp(&self.options.number) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => frontier.offset,
+            std::cmp::Ordering::Greater => u64::MAX,
+        }
+    }
+
+    fn note(&mut self, header: &RecordHeader) {
+        let log = self.options.number;
+        let position = |offset| if offset == 0 { Position::default() } else { Position { log, offset } };
+        let seen = Frontiers { synced: position(header.synced), published: position(header.published) };
+        self.within = self.within.max(seen);
+    }
+
+    /// Notes the frontiers of every record from `offset` on, whether others are missing between them or not. With
+    /// `any`, stops as soon as both are known to lie in this log.
+    fn gather_frontiers(&mut self, mut offset: u64, any: bool) -> Result<()> {
+        while !(any && self.within.synced.offset > 0 && self.within.published.offset > 0) {
+            if let Some(found) = self.bytes.record_at(offset)? {
+                self.note(&found.header);
+                offset = found.end;
+            } else if let Some(next) = self.bytes.gap_at(offset)?.next {
+                offset = next;
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn corruption(&self, offset: u64, next: Option<u64>, whole_to: Option<u64>) -> Error {
+        let extent = match next {
+            Some(next) => format!("{} bytes of the log, up to its next whole record, are damaged", next - offset),
+            None => {
+                format!("{} bytes of the log, up to its end, hold no record", self.bytes.len().saturating_sub(offset))
+            }
+        };
+        let why = match (whole_to, self.is_same_boot) {
+            (None, _) => "and the recovery mode accepts no unfinished record".to_owned(),
+            (Some(u64::MAX), _) => "though a later log shows that this one was complete".to_owned(),
+            (Some(end), _) if self.options.known_end.is_some() => format!("though it was whole up to {end}"),
+            (Some(end), true) => format!("though it was published up to {end} and the machine has not stopped since"),
+            (Some(end), false) => format!("though it was synced up to {end}"),
+        };
+        let way_out = "the mode SkipAnyCorruptedRecords salvages the rest";
+        Error::corruption(format!("{extent}, {why}; {way_out}")).at_path(&self.path).at_offset(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::memory::MemoryVfs;
+
+    use super::*;
+    use crate::format::SmallRecord;
+
+    /// A log of one record of the kind numbered `kind`.
+    fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
+        let header = FileHeader { number: 7, boot: 1, salt: 2, earlier: Frontiers::default() };
+        let record = RecordHeader { len: 2, kind, synced: 0, published: 0 }.encode(header.seed(), FILE_HEADER_BYTES);
+        let mut bytes = header.encode().to_vec();
+        bytes.extend(SmallRecord::new(&record, &[b"??"]).unwrap().bytes());
+        bytes.resize(4096, 0);
+        let vfs = MemoryVfs::new(1);
+        vfs.write_file(Path::new("/7"), &bytes).unwrap();
+        vfs
+    }
+
+    #[test]
+    fn a_record_of_an_unknown_type_stops_replay_in_every_mode() {
+        for mode in [RecoveryMode::PointInTime, RecoveryMode::SkipAnyCorruptedRecords] {
+            let options = ReplayOptions { number: FileNumber(7), mode, ..ReplayOptions::default() };
+            let run = |kind| replay(&*log_with(kind), Path::new("/7"), &options, &mut |_| Ok(()));
+            let error = run(99).unwrap_err();
+            assert_eq!((error.kind(), error.offset()), (base::ErrorKind::Unsupported, Some(FILE_HEADER_BYTES)));
+            assert_eq!(error.message(), "a log record of the unknown type 99");
+            assert_eq!(run(RecordKind::Rollback as u8).unwrap().reason, EndReason::Clean);
+        }
+    }
+}

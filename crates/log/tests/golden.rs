@@ -1,0 +1,71 @@
+//! The hexdumps in docs/format/log.md are what the code writes.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
+
+mod common;
+
+use std::path::Path;
+
+use base::FileNumber;
+use log::framed::FramedWriter;
+use log::{BackingChoice, Frontiers, LogConfig, LogFile, Position, RecordKind};
+use vfs::memory::MemoryVfs;
+use vfs::{IfExists, IoClass, Vfs};
+
+const PAGE: &str = include_str!("../../../docs/format/log.md");
+
+/// Offset, sixteen bytes, the same as text; equal lines of zeros once.
+fn hexdump(bytes: &[u8]) -> String {
+    let mut dump = String::new();
+    let mut zeros = false;
+    for (index, line) in bytes.chunks(16).enumerate() {
+        if line == [0; 16] {
+            if !zeros {
+                dump.push_str("*\n");
+            }
+            zeros = true;
+            continue;
+        }
+        zeros = false;
+        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text: String =
+            line.iter().map(|&b| if b.is_ascii_graphic() || b == b' ' { char::from(b) } else { '.' }).collect();
+        dump.push_str(&format!("{:06x}  {:47}  |{text}|\n", index * 16, hex.join(" ")));
+    }
+    dump
+}
+
+fn assert_on_page(bytes: &[u8]) {
+    let dump = hexdump(bytes);
+    assert!(PAGE.contains(&format!("```text\n{dump}```")), "docs/format/log.md does not show:\n{dump}");
+}
+
+#[test]
+fn the_page_shows_a_log() {
+    let vfs = MemoryVfs::new(1);
+    let position = |offset| Position { log: FileNumber(6), offset };
+    let earlier = Frontiers { synced: position(0x1000), published: position(0x1080) };
+    let config = LogConfig { backing: BackingChoice::Mapped, earlier, ..LogConfig::default() };
+    let log = LogFile::create(&*vfs, Path::new("/7"), FileNumber(7), config).unwrap();
+    let append = |kind, payload: &[u8]| {
+        let reservation = log.try_reserve(payload.len()).unwrap();
+        log.append(&reservation, kind, &[payload]).unwrap();
+        log.publish(reservation.end());
+    };
+    append(RecordKind::Batch, b"first batch");
+    log.sync().unwrap();
+    append(RecordKind::Batch, b"second batch");
+    append(RecordKind::Ingest, b"ingest");
+    common::seal(&log);
+    drop(log);
+    assert_on_page(&vfs.read_file(Path::new("/7")).unwrap());
+}
+
+#[test]
+fn the_page_shows_rocksdbs_framing() {
+    let vfs = MemoryVfs::new(1);
+    let mut writer = FramedWriter::new(vfs.create(Path::new("/7"), IfExists::Fail).unwrap(), IoClass::Manifest);
+    writer.append(&[0; 32 * 1024 - 7 - 7 - 2]).unwrap();
+    writer.append(b"cut in two").unwrap();
+    writer.append(b"").unwrap();
+    assert_on_page(&vfs.read_file(Path::new("/7")).unwrap());
+}

@@ -1,0 +1,120 @@
+//! What every representation in the registry must do, whatever it is made of. A new one is covered by being registered.
+
+mod model;
+mod order;
+mod stress;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
+
+use crate::{Entry, Memtable, MemtableConfig, factory_from_option_string, names};
+
+/// Option strings under test: every name, and the arguments that change what is done.
+fn options() -> Vec<String> {
+    names().map(str::to_owned).chain(["skip_list:4".to_owned(), "vector:100".to_owned()]).collect()
+}
+
+fn config(order: UserOrder, capacity_bytes: usize) -> MemtableConfig {
+    MemtableConfig { order: InternalOrder::new(order), family: FamilyId::DEFAULT, capacity_bytes, bloom_ratio: 0.0 }
+}
+
+fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {
+    factory_from_option_string(option).expect("known").create(config).expect("created")
+}
+
+/// Reserves and inserts; false where the memtable is full.
+fn put(memtable: &dyn Memtable, key: &[u8], seq: u64, kind: ValueKind, value: &[u8]) -> bool {
+    let fits = memtable.try_reserve(memtable.worst_case_bytes(1, key.len() + value.len()));
+    if fits {
+        memtable.insert(Entry { user_key: key, seq: SeqNo(seq), kind, value });
+    }
+    fits
+}
+
+/// All versions of a key at or below `seq`.
+fn get(memtable: &dyn Memtable, key: &[u8], seq: u64) -> Vec<(u64, ValueKind, Vec<u8>)> {
+    let mut found = Vec::new();
+    memtable.get(&LookupKey::new(key, SeqNo(seq)), &mut |seq, kind, value| {
+        found.push((seq.0, kind, value.to_vec()));
+        true
+    });
+    found
+}
+
+fn standing(cursor: &dyn Cursor) -> Option<(Vec<u8>, Vec<u8>)> {
+    cursor.valid().then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
+}
+
+fn forward(cursor: &mut dyn Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut entries = Vec::new();
+    let mut more = cursor.seek_to_first();
+    while more {
+        entries.extend(standing(cursor));
+        more = cursor.next();
+    }
+    entries
+}
+
+fn backward(cursor: &mut dyn Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut entries = Vec::new();
+    let mut more = cursor.seek_to_last();
+    while more {
+        entries.extend(standing(cursor));
+        more = cursor.prev();
+    }
+    entries
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// Shorter keys first: an order that bytes say nothing about.
+struct ShortestFirst;
+
+impl Comparator for ShortestFirst {
+    fn name(&self) -> &str {
+        "test.ShortestFirst"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+/// Letters without their case: keys that are equal can differ.
+struct CaseBlind;
+
+impl Comparator for CaseBlind {
+    fn name(&self) -> &str {
+        "test.CaseBlind"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    }
+    fn equal_keys_can_differ(&self) -> bool {
+        true
+    }
+}
+
+/// Keys end in one byte of time, newer first.
+struct Timed;
+
+impl Comparator for Timed {
+    fn name(&self) -> &str {
+        "test.Timed"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let (a, b) = (a.split_last().expect("timed"), b.split_last().expect("timed"));
+        a.1.cmp(b.1).then_with(|| b.0.cmp(a.0))
+    }
+    fn timestamp_bytes(&self) -> usize {
+        1
+    }
+}

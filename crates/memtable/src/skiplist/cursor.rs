@@ -1,0 +1,182 @@
+//! A walk along the list. Forward steps follow links; backward steps have none to follow, so the cursor remembers the
+//! nodes that it passed when it last searched, and checks each with one load before it steps there.
+
+use std::sync::Arc;
+
+use base::{Cursor, Result};
+
+use super::list::{HEIGHT_MAX, Splice};
+use super::{SkipList, list::List};
+use crate::arena::Ref;
+use crate::order::KeyOrder;
+
+/// Nodes remembered for backward steps, the nearest last.
+const BEHIND_MAX: usize = 32;
+
+/// The level from which a backward search walks up to the cursor's node grows to this: 4^2 nodes for each search.
+const REACH_MAX: usize = 2;
+
+pub(super) struct SkipCursor<O: KeyOrder> {
+    memtable: Arc<SkipList<O>>,
+    /// Null where the cursor stands on no entry.
+    node: Ref,
+    behind: Behind,
+    /// Levels above the lowest from which the next backward search starts to remember nodes: none at first, so that a
+    /// single step back costs a search and no more.
+    reach: usize,
+}
+
+/// The last nodes of a walk, a ring.
+struct Behind {
+    nodes: [Ref; BEHIND_MAX],
+    /// Nodes ever pushed less those popped.
+    end: usize,
+    len: usize,
+}
+
+impl Behind {
+    #[inline]
+    fn push(&mut self, node: Ref) {
+        if let Some(slot) = self.nodes.get_mut(self.end % BEHIND_MAX) {
+            *slot = node;
+        }
+        self.end += 1;
+        self.len = (self.len + 1).min(BEHIND_MAX);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Ref> {
+        self.len = self.len.checked_sub(1)?;
+        self.end -= 1;
+        self.nodes.get(self.end % BEHIND_MAX).copied()
+    }
+}
+
+impl<O: KeyOrder> SkipCursor<O> {
+    pub(super) fn new(memtable: Arc<SkipList<O>>) -> Self {
+        let behind = Behind { nodes: [Ref::NULL; BEHIND_MAX], end: 0, len: 0 };
+        SkipCursor { memtable, node: Ref::NULL, behind, reach: 0 }
+    }
+
+    fn list(&self) -> &List<O> {
+        &self.memtable.list
+    }
+
+    /// Stands on `node`, and asks for the one behind it while the caller looks at this one.
+    #[inline]
+    fn stand(&mut self, node: Ref) -> bool {
+        self.node = if node == self.list().head { Ref::NULL } else { node };
+        if self.node.is_null() {
+            return false;
+        }
+        self.list().arena.prefetch(self.list().next(self.node, 0).node());
+        true
+    }
+
+    /// As [`stand`](Self::stand), away from whatever was remembered.
+    fn jump(&mut self, node: Ref) -> bool {
+        self.behind.len = 0;
+        self.reach = 0;
+        self.stand(node)
+    }
+
+    /// Remembers nodes before the one that the cursor stands on; the head is one of them where there are few.
+    fn look_back(&mut self) {
+        let list = &self.memtable.list;
+        let target = list.internal_target(list.record(self.node).internal_key());
+        let mut splice = Splice::new(list.head);
+        list.descend::<false>(&target, |level, node| splice.set(level, node));
+        let mut node = splice.at(self.reach.min(HEIGHT_MAX - 1));
+        while node != self.node {
+            self.behind.push(node);
+            node = list.next(node, 0).node();
+        }
+        self.reach = (self.reach + 1).min(REACH_MAX);
+    }
+
+    /// RocksDB's lookahead: short distances forward are walked. True where the walk ended at the target.
+    fn walk_to(&mut self, target: &[u8]) -> bool {
+        let list = &self.memtable.list;
+        if self.memtable.lookahead == 0 || self.node.is_null() {
+            return false;
+        }
+        let target = list.internal_target(target);
+        if list.compare(self.node, &target).is_ge() {
+            return false; // the target may lie before the node
+        }
+        let mut node = self.node;
+        for _ in 0..self.memtable.lookahead {
+            let link = list.next(node, 0);
+            node = link.node();
+            if !list.passes::<false>(link, &target) {
+                self.jump(node);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl<O: KeyOrder> Cursor for SkipCursor<O> {
+    fn valid(&self) -> bool {
+        !self.node.is_null()
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        let first = self.list().next(self.list().head, 0).node();
+        self.jump(first)
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        let last = self.list().last();
+        self.jump(last)
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        if self.walk_to(target) {
+            return self.valid();
+        }
+        let list = self.list();
+        let found = list.seek(&list.internal_target(target));
+        self.jump(found)
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        let list = self.list();
+        let (last, _) = list.descend::<true>(&list.internal_target(target), |_, _| {});
+        self.jump(last)
+    }
+
+    fn next(&mut self) -> bool {
+        assert!(self.valid(), "a step from no entry");
+        let next = self.list().next(self.node, 0).node();
+        self.jump(next)
+    }
+
+    fn prev(&mut self) -> bool {
+        assert!(self.valid(), "a step from no entry");
+        if self.behind.len == 0 {
+            self.look_back();
+        }
+        // What was remembered is before this node for good; entries inserted since lie between, so walk up to it.
+        let mut before = self.behind.pop().expect("the head or a node is before every node");
+        while let next = self.list().next(before, 0).node()
+            && next != self.node
+        {
+            before = next;
+        }
+        self.stand(before)
+    }
+
+    fn key(&self) -> &[u8] {
+        if self.node.is_null() { &[] } else { self.list().record(self.node).internal_key() }
+    }
+
+    fn value(&self) -> &[u8] {
+        if self.node.is_null() { &[] } else { self.list().record(self.node).value() }
+    }
+
+    fn status(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Inserting: where a node goes, how tall it is, and how it is published.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use parking_lot::Mutex;
+
+use super::list::{BRANCHING, HEIGHT_MAX, Link, List, Splice, Target};
+use crate::Entry;
+use crate::arena::{GRANULE_BYTES, Ref};
+use crate::order::KeyOrder;
+use crate::record::{self, record_bytes, trailer_of};
+
+/// Links that every insertion pays for. Towers have 4/3 on average; what an insertion does not use, later ones of its
+/// stripe may, and one that would take more than was paid for is cut. So n insertions take at most 2n links, and
+/// reservations need not assume that every tower is the tallest.
+pub(super) const LINKS_PAID: usize = 3;
+
+/// Level-0 steps from where the last insertion went that are tried before a descent.
+const NEAR_STEPS_MAX: usize = 3;
+
+/// What the writers of one stripe share.
+pub(super) struct Finger(Mutex<FingerState>);
+
+struct FingerState {
+    /// Where the stripe's last insertion went.
+    splice: Splice,
+    /// Links paid for and not used.
+    credit: usize,
+}
+
+impl Finger {
+    pub(super) fn new(head: Ref) -> Finger {
+        Finger(Mutex::new(FingerState { splice: Splice::new(head), credit: 0 }))
+    }
+}
+
+impl<O: KeyOrder> List<O> {
+    /// Inserts an entry whose bytes were reserved. Among entries with equal internal keys the later comes first.
+    pub(super) fn insert(&self, finger: &Finger, entry: &Entry<'_>) -> Ref {
+        let target = self.target(entry.user_key, trailer_of(entry));
+        let random = self.random(target.trailer);
+        // Nobody waits here: a writer that shares its stripe does without.
+        let Some(mut finger) = finger.0.try_lock() else {
+            let mut splice = Splice::new(self.head);
+            self.descend::<false>(&target, |level, node| splice.set(level, node));
+            return self.link_in(entry, &target, &mut splice, height(random).min(LINKS_PAID));
+        };
+        if !self.is_near(&mut finger.splice, &target) {
+            let mut splice = Splice::new(self.head);
+            self.descend::<false>(&target, |level, node| splice.set(level, node));
+            finger.splice = splice;
+        }
+        let height = finger.pay(height(random));
+        self.link_in(entry, &target, &mut finger.splice, height)
+    }
+
+    /// Inserts an entry whose place was found, by descending, in `splice`; later insertions may have made it stale.
+    pub(super) fn insert_at(&self, finger: &Finger, entry: &Entry<'_>, splice: &mut Splice) -> Ref {
+        let target = self.target(entry.user_key, trailer_of(entry));
+        let wanted = height(self.random(target.trailer));
+        let height = match finger.0.try_lock() {
+            Some(mut finger) => finger.pay(wanted),
+            None => wanted.min(LINKS_PAID),
+        };
+        self.link_in(entry, &target, splice, height)
+    }
+
+    /// True where `entry` belongs near where the stripe's last insertion went, as where keys come in order.
+    pub(super) fn continues(&self, finger: &Finger, entry: &Entry<'_>) -> bool {
+        let target = self.target(entry.user_key, trailer_of(entry));
+        finger.0.try_lock().is_some_and(|mut finger| self.is_near(&mut finger.splice, &target))
+    }
+
+    /// True where the target's place is a few steps from `splice` at most. Then the nodes of
+    /// all levels are before the target, because each is at or before the one below.
+    fn is_near(&self, splice: &mut Splice, target: &Target<'_>) -> bool {
+        let mut node = splice.at(0);
+        if node != self.head && self.compare(node, target).is_ge() {
+            return false;
+        }
+        for _ in 0..=NEAR_STEPS_MAX {
+            let link = self.next(node, 0);
+            if !self.passes::<false>(link, target) {
+                splice.set(0, node);
+                return true;
+            }
+            node = link.node();
+        }
+        false
+    }
+
+    /// Makes the node and links it in from the lowest level up, so that whoever finds it at a level can go on below.
+    /// Every node of `splice` must be before the target.
+    fn link_in(&self, entry: &Entry<'_>, target: &Target<'_>, splice: &mut Splice, height: usize) -> Ref {
+        let node = self.arena.allocate(height * GRANULE_BYTES + record_bytes(entry)).forward(height - 1);
+        // SAFETY: behind the tower the allocation has room for the record, and it is not published yet.
+        unsafe { record::write(&self.arena, node.forward(1), entry) };
+        let published = Link::new(node, target.tag).0;
+        for level in 0..height {
+            // SAFETY: both towers have the level: this one was made with it, and nodes of a splice were reached at it.
+            // Their granules are atomic words to everyone.
+            let own = unsafe { self.arena.word(node.back(level)) };
+            loop {
+                let (before, next) = self.walk::<false>(splice.at(level), level, target);
+                splice.set(level, before);
+                own.store(next.0, Relaxed);
+                // SAFETY: as above.
+                let link = unsafe { self.arena.word(before.back(level)) };
+                // Release publishes the record and the links stored so far; acquire is in the next walk's loads.
+                if link.compare_exchange(next.0, published, Release, Relaxed).is_ok() {
+                    break;
+                }
+            }
+        }
+        if height > self.top() {
+            self.height.fetch_max(height as u32, Relaxed);
+        }
+        node
+    }
+
+    /// Bits to draw a tower's height from. They depend on nothing but what was inserted, so that one seed replays a run;
+    /// the arena's frontier makes entries differ that share a sequence number.
+    fn random(&self, trailer: u64) -> u64 {
+        let mut x = (self.arena.allocated() as u64 ^ trailer.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        x ^ (x >> 32)
+    }
+}
+
+impl FingerState {
+    /// The height that can be paid for.
+    fn pay(&mut self, wanted: usize) -> usize {
+        let height = wanted.min(self.credit + LINKS_PAID);
+        self.credit += LINKS_PAID - height.min(LINKS_PAID);
+        self.credit -= height.saturating_sub(LINKS_PAID);
+        height
+    }
+}
+
+/// A height of which each is `BRANCHING` times as likely as the next.
+fn height(random: u64) -> usize {
+    let level = random.trailing_zeros() / BRANCHING.ilog2();
+    (level as usize + 1).min(HEIGHT_MAX)
+}

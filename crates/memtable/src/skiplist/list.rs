@@ -1,0 +1,228 @@
+//! The list itself: nodes, links, and descents to a key.
+//!
+//! A node is a tower of links, the highest first, followed by a record; a node's reference points at its lowest link, so
+//! that the links used most lie beside the key:
+//!
+//! ```text
+//! link h-1 .. link 1 | link 0 | record
+//!                      ^ reference
+//! ```
+//!
+//! A link is one word: the tag of the node it leads to (see [`super::tag`]) above that node's reference. Nodes are never
+//! unlinked, so a node that was once before a key is before it for good, and any such node is a place to search from.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering::{Acquire, Relaxed}};
+
+use base::key;
+
+use super::tag::{NO_TAG, Tagger};
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::order::KeyOrder;
+use crate::record::{self, Record};
+
+/// Nodes of a level for each node of the level above.
+pub(super) const BRANCHING: u32 = 2;
+
+/// Links of the tallest towers: 4^12 nodes keep the expected number of steps.
+pub(super) const HEIGHT_MAX: usize = 20;
+
+/// The word of a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link(pub(super) u64);
+
+impl Link {
+    #[inline]
+    pub(super) fn new(node: Ref, tag: u32) -> Link {
+        Link(u64::from(tag) << 32 | u64::from(node.raw()))
+    }
+
+    #[inline]
+    pub(super) fn node(self) -> Ref {
+        Ref::from_raw(self.0 as u32)
+    }
+
+    #[inline]
+    pub(super) fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// A place to search for: an internal key taken apart, and its tag.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) user_key: &'a [u8],
+    pub(super) trailer: u64,
+    pub(super) tag: u32,
+}
+
+/// For each level, the last node before some key: where that key's links go.
+#[derive(Clone, Copy)]
+pub(super) struct Splice([Ref; HEIGHT_MAX]);
+
+impl Splice {
+    pub(super) fn new(head: Ref) -> Splice {
+        Splice([head; HEIGHT_MAX])
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "levels are below HEIGHT_MAX wherever they are made")]
+    pub(super) fn at(&self, level: usize) -> Ref {
+        self.0[level]
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "levels are below HEIGHT_MAX wherever they are made")]
+    pub(super) fn set(&mut self, level: usize, node: Ref) {
+        self.0[level] = node;
+    }
+}
+
+pub(super) struct List<O> {
+    pub(super) arena: Arena,
+    pub(super) order: O,
+    pub(super) tagger: Tagger,
+    /// A tower of `HEIGHT_MAX` links without a record.
+    pub(super) head: Ref,
+    /// Height of the tallest node, or a little less while it is linked in.
+    pub(super) height: AtomicU32,
+}
+
+impl<O: KeyOrder> List<O> {
+    /// An empty list in `arena`; `None` where the arena has no room for its head.
+    pub(super) fn new(arena: Arena, order: O) -> Option<List<O>> {
+        let bytes = HEIGHT_MAX * GRANULE_BYTES;
+        if !arena.try_reserve(bytes) {
+            return None;
+        }
+        // Allocated memory is zeroed: every link leads nowhere.
+        let head = arena.allocate(bytes).forward(HEIGHT_MAX - 1);
+        Some(List { arena, order, tagger: Tagger::default(), head, height: AtomicU32::new(1) })
+    }
+
+    #[inline]
+    pub(super) fn target<'a>(&self, user_key: &'a [u8], trailer: u64) -> Target<'a> {
+        Target { user_key, trailer, tag: self.tagger.tag::<O>(&self.arena, user_key) }
+    }
+
+    /// The target that an internal key stands for.
+    pub(super) fn internal_target<'a>(&self, internal_key: &'a [u8]) -> Target<'a> {
+        let (user_key, trailer) = key::split(internal_key).unwrap_or((internal_key, u64::MAX));
+        self.target(user_key, trailer)
+    }
+
+    /// The link of `node` at `level`: published, so what it leads to can be read.
+    #[inline]
+    pub(super) fn next(&self, node: Ref, level: usize) -> Link {
+        // SAFETY: `node` is the head or was reached through a link of `level` or below it in its own tower, so its tower
+        // has that level (A2); tower granules are atomic words to everyone.
+        Link(unsafe { self.arena.word(node.back(level)) }.load(Acquire))
+    }
+
+    /// The record of `node`, which is not the head.
+    #[inline]
+    pub(super) fn record(&self, node: Ref) -> Record<'_> {
+        debug_assert!(node != self.head && !node.is_null());
+        // SAFETY: nodes other than the head are reached through links loaded with acquire, and are followed by their
+        // record (A2).
+        unsafe { record::read(&self.arena, node.forward(1)) }
+    }
+
+    /// How `node` stands to the target.
+    #[inline]
+    pub(super) fn compare(&self, node: Ref, target: &Target<'_>) -> Ordering {
+        let (user_key, trailer) = self.record(node).split();
+        self.order.compare(user_key, target.user_key).then_with(|| target.trailer.cmp(&trailer))
+    }
+
+    /// True where `link` leads to a node before the target (or at it, `OR_AT`).
+    #[inline]
+    pub(super) fn passes<const OR_AT: bool>(&self, link: Link, target: &Target<'_>) -> bool {
+        if link.node().is_null() {
+            return false;
+        }
+        if link.tag() != target.tag && link.tag() != NO_TAG && target.tag != NO_TAG {
+            return link.tag() < target.tag;
+        }
+        let order = self.compare(link.node(), target);
+        order.is_lt() || (OR_AT && order.is_eq())
+    }
+
+    /// Walks along `level` from `node`, which is before the target: the last node before (or at) it, and its link.
+    #[inline]
+    pub(super) fn walk<const OR_AT: bool>(&self, mut node: Ref, level: usize, target: &Target<'_>) -> (Ref, Link) {
+        loop {
+            let link = self.next(node, level);
+            if !self.passes::<OR_AT>(link, target) {
+                return (node, link);
+            }
+            node = link.node();
+        }
+    }
+
+    /// Descends to the target: the last node before it (or at it, `OR_AT`), its link, and for each level the last node.
+    #[inline]
+    pub(super) fn descend<const OR_AT: bool>(&self, target: &Target<'_>, mut note: impl FnMut(usize, Ref)) -> (Ref, Link) {
+        let mut node = self.head;
+        let mut bound = Ref::NULL; // known to be behind the target
+        let mut last = Link(0);
+        for level in (0..self.top()).rev() {
+            loop {
+                last = self.next(node, level);
+                if last.node() == bound || !self.passes::<OR_AT>(last, target) {
+                    break;
+                }
+                node = last.node();
+            }
+            bound = last.node();
+            note(level, node);
+        }
+        (node, last)
+    }
+
+    /// Levels in use.
+    #[inline]
+    pub(super) fn top(&self) -> usize {
+        (self.height.load(Relaxed) as usize).min(HEIGHT_MAX)
+    }
+
+    /// The first node at or after the target, or null.
+    #[inline]
+    pub(super) fn seek(&self, target: &Target<'_>) -> Ref {
+        self.descend::<false>(target, |_, _| {}).1.node()
+    }
+
+    /// The last node, or the head.
+    pub(super) fn last(&self) -> Ref {
+        let mut node = self.head;
+        for level in (0..self.top()).rev() {
+            while let next = self.next(node, level).node()
+                && !next.is_null()
+            {
+                node = next;
+            }
+        }
+        node
+    }
+
+    /// Estimates the nodes from `start` up to `end`: the highest level that has [`SAMPLE_MIN`] of them is counted, and
+    /// stands for those below. Exact where there are few.
+    pub(super) fn estimate(&self, start: &Target<'_>, end: &Target<'_>) -> u64 {
+        /// A sample of this many puts the estimate within a quarter or so.
+        const SAMPLE_MIN: u64 = 16;
+        let mut node = self.head;
+        for level in (0..self.top()).rev() {
+            let (before, mut link) = self.walk::<false>(node, level, start);
+            node = before;
+            let mut count = 0;
+            while self.passes::<false>(link, end) {
+                count += 1;
+                link = self.next(link.node(), level);
+            }
+            if count >= SAMPLE_MIN || level == 0 {
+                return count * u64::from(BRANCHING).pow(level as u32);
+            }
+        }
+        0
+    }
+}

@@ -1,0 +1,275 @@
+//! The skiplist memtable: any order of keys, any number of writers and readers at once, none of which waits for another.
+//!
+//! Nodes lie in an arena and are linked in from the bottom up, each link by one release exchange; they are never unlinked,
+//! so every state that a reader can see is a sorted list. William Pugh, "Skip Lists: A Probabilistic Alternative to
+//! Balanced Trees", CACM 33(6), 1990.
+
+mod cursor;
+mod descent;
+mod insert;
+mod list;
+mod tag;
+
+use std::sync::Arc;
+
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
+
+use self::descent::WIDTH;
+use self::insert::{Finger, LINKS_PAID};
+use self::list::{List, Target};
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::bloom::Bloom;
+use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
+use crate::record::{RECORD_OVERHEAD_BYTES, trailer_of};
+use crate::registry::Arguments;
+use crate::stripe::{Counts, Stripe, Stripes};
+use crate::tombstones::{LINK_BYTES, Tombstones};
+use crate::{Entry, Memtable, MemtableConfig, MemtableFactory};
+
+pub(crate) const NAME: &str = "skip_list";
+
+/// Entries of a stripe after which the prefix that keys share is learnt: enough for two keys at the ends to share no
+/// more than all do, few enough that nodes without a tag stay in the cache.
+const LEARN_AT: u64 = 64;
+
+/// Batches from this size up descend together.
+const TOGETHER_MIN: usize = 4;
+
+/// A lookahead is a handful of steps; a longer one only delays the search.
+const LOOKAHEAD_MAX: usize = 1 << 16;
+
+const BYTES_PER_ENTRY_MAX: usize = LINKS_PAID * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
+const _: () = assert!(LINK_BYTES <= LINKS_PAID * GRANULE_BYTES, "range deletions take no more than other entries");
+
+struct SkipList<O> {
+    list: List<O>,
+    stripes: Stripes<Finger>,
+    tombstones: Tombstones,
+    bloom: Option<Bloom>,
+    lookahead: usize,
+}
+
+impl<O: KeyOrder> SkipList<O> {
+    fn new(config: &MemtableConfig, order: O, lookahead: usize) -> Result<Self> {
+        let arena = Arena::new(config.capacity_bytes)?;
+        let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
+        let list = List::new(arena, order).ok_or_else(|| {
+            Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
+        })?;
+        let head = list.head;
+        let tombstones = Tombstones::new(config.order.user.clone());
+        Ok(SkipList { list, stripes: Stripes::new(|| Finger::new(head)), tombstones, bloom, lookahead })
+    }
+
+    /// Does what an entry needs beside the list; true where it belongs into the list.
+    fn enters_list(&self, entry: &Entry<'_>) -> bool {
+        if entry.kind == ValueKind::RangeDeletion {
+            self.tombstones.push(&self.list.arena, entry);
+            return false;
+        }
+        if let Some(bloom) = &self.bloom {
+            bloom.add(&self.list.arena, entry.user_key);
+        }
+        true
+    }
+
+    /// Counts what was inserted, and learns the keys' prefix when it is time.
+    fn count(&self, stripe: &Stripe<Finger>, counts: Counts, newest: Ref) {
+        let before = stripe.add(counts);
+        if before >= LEARN_AT || before + counts.entries < LEARN_AT || self.list.tagger.is_learnt() {
+            return;
+        }
+        let first = self.list.next(self.list.head, 0).node();
+        let last = self.list.last();
+        if !first.is_null() {
+            self.list.tagger.learn::<O>(&self.list.arena, first.forward(1), last.forward(1), last == newest);
+        }
+    }
+
+    /// Inserts up to `WIDTH` point entries, their descents interleaved unless keys seem to come in order.
+    fn insert_chunk(&self, stripe: &Stripe<Finger>, chunk: &[Entry<'_>]) -> Ref {
+        let mut newest = Ref::NULL;
+        let list = &self.list;
+        let in_order = chunk.first().is_none_or(|entry| list.continues(&stripe.own, entry));
+        if chunk.len() < TOGETHER_MIN || in_order {
+            for entry in chunk {
+                newest = list.insert(&stripe.own, entry);
+            }
+            return newest;
+        }
+        let mut targets = [Target { user_key: &[], trailer: 0, tag: 0 }; WIDTH];
+        for (target, entry) in targets.iter_mut().zip(chunk) {
+            *target = list.target(entry.user_key, trailer_of(entry));
+        }
+        let mut descents = list.descend_all(targets.get(..chunk.len()).unwrap_or(&targets));
+        for (entry, descent) in chunk.iter().zip(&mut descents) {
+            newest = list.insert_at(&stripe.own, entry, &mut descent.splice);
+        }
+        newest
+    }
+
+    /// Shows `visit` the entries of the lookup's user key from `node` on, which is the first at or after the lookup.
+    fn visit_versions(&self, mut node: Ref, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+        let (user_key, visible) = (key.user_key(), key.seq());
+        while !node.is_null() {
+            let record = self.list.record(node);
+            if !self.list.order.same_key(record.user_key(), user_key) {
+                return;
+            }
+            let (seq, kind) = record.version();
+            // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
+            if seq <= visible && !visit(seq, kind, record.value()) {
+                return;
+            }
+            node = self.list.next(node, 0).node();
+        }
+    }
+
+    fn may_contain(&self, user_key: &[u8]) -> bool {
+        self.bloom.as_ref().is_none_or(|bloom| bloom.may_contain(&self.list.arena, user_key))
+    }
+}
+
+impl<O: KeyOrder> Memtable for SkipList<O> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn concurrent_insert(&self) -> bool {
+        true
+    }
+
+    fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
+        entries.saturating_mul(BYTES_PER_ENTRY_MAX).saturating_add(payload_bytes)
+    }
+
+    fn try_reserve(&self, bytes: usize) -> bool {
+        self.list.arena.try_reserve(bytes)
+    }
+
+    fn insert(&self, entry: Entry<'_>) {
+        let stripe = self.stripes.mine();
+        let mut counts = Counts::default();
+        counts.note(&entry);
+        let node = if self.enters_list(&entry) { self.list.insert(&stripe.own, &entry) } else { Ref::NULL };
+        self.count(stripe, counts, node);
+    }
+
+    fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
+        let stripe = self.stripes.mine();
+        let mut more = true;
+        while more {
+            let mut counts = Counts::default();
+            let mut chunk = [NOTHING; WIDTH];
+            let mut len = 0;
+            more = false;
+            for entry in &mut *entries {
+                counts.note(&entry);
+                if self.enters_list(&entry)
+                    && let Some(slot) = chunk.get_mut(len)
+                {
+                    *slot = entry;
+                    len += 1;
+                }
+                if len == WIDTH {
+                    more = true;
+                    break;
+                }
+            }
+            let newest = self.insert_chunk(stripe, chunk.get(..len).unwrap_or(&chunk));
+            self.count(stripe, counts, newest);
+        }
+    }
+
+    fn get(&self, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+        if self.may_contain(key.user_key()) {
+            let node = self.list.seek(&self.list.internal_target(key.internal()));
+            self.visit_versions(node, key, visit);
+        }
+    }
+
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool) {
+        let mut asked = keys.iter().enumerate().filter(|(_, key)| self.may_contain(key.user_key()));
+        loop {
+            let chunk: [Option<(usize, &&LookupKey)>; WIDTH] = std::array::from_fn(|_| asked.next());
+            let mut targets = [Target { user_key: &[], trailer: 0, tag: 0 }; WIDTH];
+            let mut len = 0;
+            for (target, (_, key)) in targets.iter_mut().zip(chunk.iter().flatten()) {
+                *target = self.list.internal_target(key.internal());
+                len += 1;
+            }
+            let descents = self.list.descend_all(targets.get(..len).unwrap_or(&targets));
+            for ((i, key), descent) in chunk.iter().flatten().zip(&descents) {
+                self.visit_versions(descent.found, key, &mut |seq, kind, value| visit(*i, seq, kind, value));
+            }
+            if len < WIDTH {
+                return;
+            }
+        }
+    }
+
+    fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
+        Box::new(cursor::SkipCursor::new(self))
+    }
+
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.fragmented(&self.list.arena)
+    }
+
+    fn entries(&self) -> u64 {
+        self.stripes.totals().entries
+    }
+
+    fn deletions(&self) -> u64 {
+        self.stripes.totals().deletions
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.stripes.totals().payload_bytes
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of_val(self) + self.list.arena.allocated() + self.tombstones.heap_bytes()
+    }
+
+    fn reserved_bytes(&self) -> usize {
+        self.list.arena.reserved()
+    }
+
+    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
+        let first = |user_key| self.list.target(user_key, key::pack_trailer(SeqNo::MAX, key::SEEK_KIND));
+        self.list.estimate(&first(start), &first(end))
+    }
+}
+
+/// Makes skiplists. `lookahead` is RocksDB's: how many steps a forward seek tries before it searches.
+pub(crate) struct Factory {
+    lookahead: usize,
+}
+
+impl Factory {
+    pub(crate) fn from_arguments(arguments: &Arguments<'_>) -> Result<Arc<dyn MemtableFactory>> {
+        let lookahead = arguments.number("lookahead", LOOKAHEAD_MAX)?.unwrap_or(0);
+        Ok(Arc::new(Factory { lookahead }))
+    }
+}
+
+impl MemtableFactory for Factory {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn option_string(&self) -> String {
+        if self.lookahead == 0 { NAME.to_owned() } else { format!("{NAME}:{}", self.lookahead) }
+    }
+
+    fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
+        Ok(match &config.order.user {
+            UserOrder::Bytewise => Arc::new(SkipList::new(config, Bytewise, self.lookahead)?),
+            UserOrder::ReverseBytewise => Arc::new(SkipList::new(config, ReverseBytewise, self.lookahead)?),
+            UserOrder::Custom(c) => Arc::new(SkipList::new(config, Custom::new(Arc::clone(c)), self.lookahead)?),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! State that every writer changes, divided by thread so that concurrent writers do not fight over one cache line: the
+//! counts of what was inserted, and whatever a representation keeps beside them.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use base::ValueKind;
+
+use crate::Entry;
+
+/// Stripes of one memtable. More writing threads than this share stripes, which is slower and nothing worse.
+const STRIPES: usize = 8;
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD_INDEX: usize = THREADS.fetch_add(1, Relaxed);
+}
+
+/// What was inserted by the threads of one stripe.
+#[repr(align(128))]
+pub(crate) struct Stripe<T> {
+    entries: AtomicU64,
+    deletions: AtomicU64,
+    payload_bytes: AtomicU64,
+    pub(crate) own: T,
+}
+
+pub(crate) struct Stripes<T> {
+    stripes: [Stripe<T>; STRIPES],
+}
+
+/// Counts of entries that were inserted and not yet added to a stripe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) entries: u64,
+    pub(crate) deletions: u64,
+    pub(crate) payload_bytes: u64,
+}
+
+impl Counts {
+    #[inline]
+    pub(crate) fn note(&mut self, entry: &Entry<'_>) {
+        let deletes = matches!(entry.kind, ValueKind::Deletion | ValueKind::SingleDeletion | ValueKind::RangeDeletion);
+        self.entries += 1;
+        self.deletions += u64::from(deletes);
+        self.payload_bytes += (entry.user_key.len() + entry.value.len()) as u64;
+    }
+}
+
+impl<T> Stripe<T> {
+    /// Adds `counts` and returns the entries counted before.
+    #[inline]
+    pub(crate) fn add(&self, counts: Counts) -> u64 {
+        if counts.deletions != 0 {
+            self.deletions.fetch_add(counts.deletions, Relaxed);
+        }
+        self.payload_bytes.fetch_add(counts.payload_bytes, Relaxed);
+        self.entries.fetch_add(counts.entries, Relaxed)
+    }
+}
+
+impl<T> Stripes<T> {
+    pub(crate) fn new(own: impl Fn() -> T) -> Self {
+        let stripe = |_| Stripe {
+            entries: AtomicU64::new(0),
+            deletions: AtomicU64::new(0),
+            payload_bytes: AtomicU64::new(0),
+            own: own(),
+        };
+        Stripes { stripes: std::array::from_fn(stripe) }
+    }
+
+    /// The stripe of the calling thread.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "the remainder by STRIPES is below the array's length")]
+    pub(crate) fn mine(&self) -> &Stripe<T> {
+        &self.stripes[THREAD_INDEX.with(|index| index % STRIPES)]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stripe<T>> {
+        self.stripes.iter()
+    }
+
+    pub(crate) fn totals(&self) -> Counts {
+        self.iter().fold(Counts::default(), |sum, stripe| Counts {
+            entries: sum.entries + stripe.entries.load(Relaxed),
+            deletions: sum.deletions + stripe.deletions.load(Relaxed),
+            payload_bytes: sum.payload_bytes + stripe.payload_bytes.load(Relaxed),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Range deletions of a memtable: a list in the arena that writers push to without a lock, and its fragmented form, built
+//! by the first reader that finds new ones and shared by all until then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+
+use arc_swap::ArcSwapOption;
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
+use base::{SeqNo, UserOrder};
+use parking_lot::Mutex;
+
+use crate::Entry;
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::record::{self, record_bytes};
+
+/// Bytes of a range deletion in the arena beside its record: the link to the one pushed before.
+pub(crate) const LINK_BYTES: usize = GRANULE_BYTES;
+
+pub(crate) struct Tombstones {
+    order: UserOrder,
+    /// The newest push; its granule links to the one before, its record follows.
+    head: AtomicU64,
+    built: ArcSwapOption<Built>,
+    /// Held while building, so that readers who come together build once.
+    building: Mutex<()>,
+}
+
+struct Built {
+    /// The head whose whole list these fragments are.
+    head: Ref,
+    fragments: Arc<FragmentedTombstones>,
+    heap_bytes: usize,
+}
+
+impl Tombstones {
+    pub(crate) fn new(order: UserOrder) -> Self {
+        Tombstones { order, head: AtomicU64::new(0), built: ArcSwapOption::empty(), building: Mutex::new(()) }
+    }
+
+    /// Adds a range deletion, whose bytes were reserved.
+    pub(crate) fn push(&self, arena: &Arena, entry: &Entry<'_>) {
+        let node = arena.allocate(LINK_BYTES + record_bytes(entry));
+        // SAFETY: the allocation has room for link and record and is not published yet.
+        unsafe { record::write(arena, node.forward(1), entry) };
+        // SAFETY: the first granule of a node is an atomic word to everyone.
+        let link = unsafe { arena.word(node) };
+        let mut head = self.head.load(Relaxed);
+        loop {
+            link.store(head, Relaxed);
+            // Release publishes link and record; the records behind `head` were published by the exchanges that this one
+            // continues (a release sequence).
+            match self.head.compare_exchange_weak(head, u64::from(node.raw()), Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// All range deletions pushed so far; `None`, for the price of one load, where there are none.
+    pub(crate) fn fragmented(&self, arena: &Arena) -> Option<Arc<FragmentedTombstones>> {
+        let head = self.head();
+        if head.is_null() {
+            return None;
+        }
+        if let Some(built) = self.built.load().as_ref()
+            && built.head == head
+        {
+            return Some(Arc::clone(&built.fragments));
+        }
+        let _building = self.building.lock();
+        let head = self.head();
+        if let Some(built) = self.built.load().as_ref()
+            && built.head == head
+        {
+            return Some(Arc::clone(&built.fragments));
+        }
+        let built = Arc::new(self.build(arena, head));
+        let fragments = Arc::clone(&built.fragments);
+        self.built.store(Some(built));
+        Some(fragments)
+    }
+
+    /// Heap bytes of the fragments kept.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.built.load().as_ref().map_or(0, |built| built.heap_bytes)
+    }
+
+    fn head(&self) -> Ref {
+        Ref::from_raw(self.head.load(Acquire) as u32)
+    }
+
+    fn build(&self, arena: &Arena, head: Ref) -> Built {
+        let mut tombstones = Vec::new();
+        let mut node = head;
+        while !node.is_null() {
+            // SAFETY: `node` was reached from a head loaded with acquire, so its record is published (A2).
+            let record = unsafe { record::read(arena, node.forward(1)) };
+            let (start, trailer) = record.split();
+            let (start, end) = (start.to_vec(), record.value().to_vec());
+            tombstones.push(RangeTombstone { start, end, seq: SeqNo(trailer >> 8) });
+            // SAFETY: the first granule of a node is an atomic word to everyone. Relaxed: it was stored before the node
+            // was published.
+            node = Ref::from_raw(unsafe { arena.word(node) }.load(Relaxed) as u32);
+        }
+        let fragments = FragmentedTombstones::build(self.order.clone(), tombstones);
+        let heap_bytes = heap_bytes_of(&fragments);
+        Built { head, fragments: Arc::new(fragments), heap_bytes }
+    }
+}
+
+fn heap_bytes_of(fragments: &FragmentedTombstones) -> usize {
+    let each = |f: &base::tombstone::Fragment| {
+        size_of_val(f) + f.start.capacity() + f.end.capacity() + f.seqs.capacity() * size_of::<SeqNo>()
+    };
+    size_of_val(fragments) + fragments.fragments().iter().map(each).sum::<usize>()
+}

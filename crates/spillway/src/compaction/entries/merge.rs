@@ -1,0 +1,129 @@
+//! Merge operands: those of one stripe become one entry where the operator can make one.
+
+use std::sync::Arc;
+
+use base::extend::{FilterDecision, MergeOperator};
+use base::key::encode;
+use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
+
+use super::{EntryStream, Shown, Step, bad_entry};
+
+/// What lies under the operands of a stripe.
+enum Base {
+    /// Not known here: an older stripe or a table below may have it.
+    Unknown,
+    /// Nothing at all.
+    Nothing,
+    /// This entry of the same stripe, which the merged one replaces.
+    Entry(SeqNo, ValueKind, Vec<u8>),
+}
+
+/// Operands of one stripe, newest first.
+type Operands = Vec<(SeqNo, Vec<u8>)>;
+
+impl<C: Cursor> EntryStream<C> {
+    /// Deals with the operand under the cursor and the older entries of its stripe.
+    pub(super) fn take_merge(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<Step> {
+        let operator = self.rules.merge_operator.clone();
+        let Some(operator) = operator.filter(|_| !self.stripes.is_above_visible(seq)) else {
+            // Without an operator nothing is lost: reads that need one will say so.
+            self.shown = Shown::Input;
+            return Ok(Step::Show);
+        };
+        let (operands, base) = self.gather(seq, stripe)?;
+        self.shadowed_in = Some(stripe);
+        self.put_together(&operator, operands, base);
+        Ok(Step::Pass)
+    }
+
+    /// Takes operands from the input until something under them is found. Leaves the cursor on the first entry that was
+    /// not dealt with.
+    fn gather(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<(Operands, Base)> {
+        let mut operands = Operands::new();
+        self.keep_operand(&mut operands, seq, stripe);
+        while self.step_within_key()? {
+            let Some(ParsedKey { seq, kind, .. }) = ParsedKey::parse(self.input.key()) else {
+                return Err(bad_entry(self.input.key()));
+            };
+            if self.stripes.of(seq) != stripe {
+                return Ok((operands, Base::Unknown));
+            }
+            if self.tombstones.cover(&self.user_key, seq, stripe) {
+                return Ok((operands, Base::Nothing));
+            }
+            match kind {
+                ValueKind::Merge => self.keep_operand(&mut operands, seq, stripe),
+                ValueKind::Value | ValueKind::Deletion | ValueKind::SingleDeletion => {
+                    self.consumed = true;
+                    return Ok((operands, Base::Entry(seq, kind, self.input.value().to_vec())));
+                }
+                ValueKind::RangeDeletion => return Err(bad_entry(self.input.key())),
+            }
+        }
+        Ok((operands, if self.nothing_below() { Base::Nothing } else { Base::Unknown }))
+    }
+
+    fn keep_operand(&mut self, operands: &mut Operands, seq: SeqNo, stripe: SeqNo) {
+        let operand = self.input.value();
+        if let Some(filter) = &self.rules.filter
+            && self.stripes.no_snapshot_sees(stripe)
+            && filter.filter_merge_operand(self.rules.level, &self.user_key, operand) == FilterDecision::Remove
+        {
+            self.drops.filtered += 1;
+            return;
+        }
+        operands.push((seq, operand.to_vec()));
+    }
+
+    /// Queues what the operands and their base become.
+    fn put_together(&mut self, operator: &Arc<dyn MergeOperator>, operands: Operands, base: Base) {
+        let Some(&(newest, _)) = operands.first() else {
+            // A filter took them all: what was under them shows again.
+            if let Base::Entry(seq, kind, value) = base {
+                self.push(seq, kind, value);
+            }
+            return;
+        };
+        let existing = match &base {
+            Base::Unknown => return self.merge_partially(operator, operands),
+            Base::Entry(_, ValueKind::Value, value) => Some(value.as_slice()),
+            Base::Nothing | Base::Entry(..) => None,
+        };
+        let oldest_first: Vec<&[u8]> = operands.iter().rev().map(|(_, operand)| operand.as_slice()).collect();
+        if let Some(merged) = operator.full_merge(&self.user_key, existing, &oldest_first) {
+            self.drops.merged += operands.len() as u64 - 1 + u64::from(matches!(base, Base::Entry(..)));
+            let seq = if self.forgets(newest) { SeqNo::ZERO } else { newest };
+            self.push(seq, ValueKind::Value, merged);
+            return;
+        }
+        // Kept as they are: the read that needs them fails and names the operator.
+        for (seq, operand) in operands {
+            self.push(seq, ValueKind::Merge, operand);
+        }
+        if let Base::Entry(seq, kind, value) = base {
+            self.push(seq, kind, value);
+        }
+    }
+
+    /// Queues the operands, neighbours combined where the operator can; each result has the number of its newest part.
+    fn merge_partially(&mut self, operator: &Arc<dyn MergeOperator>, operands: Operands) {
+        let mut combined = Operands::new();
+        for (seq, operand) in operands.into_iter().rev() {
+            if let Some((older_seq, older)) = combined.last_mut()
+                && let Some(both) = operator.partial_merge(&self.user_key, older, &operand)
+            {
+                (*older_seq, *older) = (seq, both);
+                self.drops.merged += 1;
+            } else {
+                combined.push((seq, operand));
+            }
+        }
+        for (seq, operand) in combined.into_iter().rev() {
+            self.push(seq, ValueKind::Merge, operand);
+        }
+    }
+
+    fn push(&mut self, seq: SeqNo, kind: ValueKind, value: Vec<u8>) {
+        self.pending.push_back((encode(&self.user_key, seq, kind), value));
+    }
+}

@@ -1,0 +1,56 @@
+//! Single deletions: each goes together with the one value that it deletes, wherever the two meet.
+
+use base::{Cursor, Result, SeqNo, ValueKind};
+
+use super::{EntryStream, Step};
+
+impl<C: Cursor> EntryStream<C> {
+    /// Deals with the single deletion under the cursor and the value it deletes, if that is here too.
+    ///
+    /// Over anything but one value the outcome is undefined to users; here it hides what is older, like a deletion.
+    pub(super) fn take_single_deletion(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<Step> {
+        if self.stripes.is_above_visible(seq) {
+            self.shadowed_in = Some(stripe);
+            self.shown = super::Shown::Input;
+            return Ok(Step::Show);
+        }
+        self.set_key_out(seq, ValueKind::SingleDeletion);
+        while self.step_within_key()? {
+            let older = self.input_seq();
+            if self.stripes.of(older) != stripe {
+                return Ok(self.show_made(Vec::new()));
+            }
+            if self.tombstones.cover(&self.user_key, older, stripe) {
+                self.drops.covered += 1;
+                continue;
+            }
+            return Ok(self.meet(stripe));
+        }
+        if self.nothing_below() {
+            self.drops.single_deletions += 1;
+            return Ok(Step::Pass);
+        }
+        Ok(self.show_made(Vec::new()))
+    }
+
+    /// The single deletion in `key_out` meets the older entry under the cursor, of the same stripe.
+    fn meet(&mut self, stripe: SeqNo) -> Step {
+        let kind = base::ParsedKey::parse(self.input.key()).map(|entry| entry.kind);
+        match kind {
+            Some(ValueKind::Value) => {
+                self.consumed = true;
+                self.drops.single_deletions += 2;
+                Step::Pass
+            }
+            // The older deletion does what the newer one would.
+            Some(ValueKind::Deletion | ValueKind::SingleDeletion) => {
+                self.drops.single_deletions += 1;
+                Step::Pass
+            }
+            _ => {
+                self.shadowed_in = Some(stripe);
+                self.show_made(Vec::new())
+            }
+        }
+    }
+}

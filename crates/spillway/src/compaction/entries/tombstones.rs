@@ -1,0 +1,84 @@
+//! The range tombstones of a job: what they drop from its entries, and what of them its outputs need.
+
+use std::sync::Arc;
+
+use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
+use base::{SeqNo, UserOrder};
+
+use super::stripes::Stripes;
+use crate::read::tombstones::locate;
+
+/// The tombstones of all inputs as one set.
+pub(super) struct InputTombstones {
+    all: FragmentedTombstones,
+    /// The first fragment that ends after the key last asked for.
+    at: usize,
+}
+
+impl InputTombstones {
+    pub fn new(order: &UserOrder, inputs: &[Arc<FragmentedTombstones>]) -> Self {
+        let pieces = |f: &Fragment| {
+            let (start, end) = (f.start.clone(), f.end.clone());
+            let whole = f.seqs.clone().into_iter();
+            whole.map(move |seq| RangeTombstone { start: start.clone(), end: end.clone(), seq })
+        };
+        let all = inputs.iter().flat_map(|input| input.fragments().iter().flat_map(pieces)).collect();
+        InputTombstones { all: FragmentedTombstones::build(order.clone(), all), at: 0 }
+    }
+
+    /// Whether a tombstone of its own stripe deletes the entry: then no reader sees it.
+    #[inline]
+    pub fn cover(&mut self, user_key: &[u8], seq: SeqNo, stripe: SeqNo) -> bool {
+        !self.all.is_empty() && self.cover_among(user_key, seq, stripe)
+    }
+
+    fn cover_among(&mut self, user_key: &[u8], seq: SeqNo, stripe: SeqNo) -> bool {
+        self.at = locate(&self.all, self.at, user_key);
+        let Some(fragment) = self.all.fragments().get(self.at) else { return false };
+        self.all.order().compare(&fragment.start, user_key).is_le()
+            && fragment.newest_at(stripe).is_some_and(|newest| newest > seq)
+    }
+
+    /// What an output of these user keys (from, up to) needs: of every fragment the newest tombstone of each stripe,
+    /// cut at the bounds; at the bottom none that every reader sees. Neighbours that say the same are joined again.
+    pub fn output(
+        &self,
+        stripes: &Stripes,
+        bottommost: bool,
+        range: (Option<&[u8]>, Option<&[u8]>),
+    ) -> Vec<RangeTombstone> {
+        let order = self.all.order();
+        let mut joined: Vec<Fragment> = Vec::new();
+        let first = range.0.map_or(0, |lower| self.all.seek(lower));
+        for fragment in self.all.fragments().iter().skip(first) {
+            let start = range.0.filter(|lower| order.compare(&fragment.start, lower).is_lt()).unwrap_or(&fragment.start);
+            let end = range.1.filter(|upper| order.compare(&fragment.end, upper).is_gt()).unwrap_or(&fragment.end);
+            if order.compare(start, end).is_ge() {
+                break;
+            }
+            let seqs = needed(&fragment.seqs, stripes, bottommost);
+            match joined.last_mut() {
+                Some(last) if last.seqs == seqs && order.equal(&last.end, start) => last.end = end.to_vec(),
+                _ if seqs.is_empty() => {}
+                _ => joined.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs }),
+            }
+        }
+        let pieces = |f: Fragment| {
+            let whole = f.seqs.into_iter();
+            whole.map(move |seq| RangeTombstone { start: f.start.clone(), end: f.end.clone(), seq })
+        };
+        joined.into_iter().flat_map(pieces).collect()
+    }
+}
+
+/// Of numbers of one fragment, newest first, those that some reader can tell from their absence.
+fn needed(seqs: &[SeqNo], stripes: &Stripes, bottommost: bool) -> Vec<SeqNo> {
+    let mut kept: Vec<SeqNo> = Vec::new();
+    for &seq in seqs {
+        let hidden = kept.last().is_some_and(|&newer| stripes.of(newer) == stripes.of(seq));
+        if !hidden && !(bottommost && stripes.in_oldest(seq)) {
+            kept.push(seq);
+        }
+    }
+    kept
+}

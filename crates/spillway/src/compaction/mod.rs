@@ -1,0 +1,3 @@
+//! Compaction: pick, run, install.
+
+pub mod entries;

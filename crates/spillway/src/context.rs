@@ -1,0 +1,76 @@
+//! What a running job may use of the database: nothing that a lock guards.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{FileNumber, SeqNo};
+use base::extend::{Event, Listeners};
+use base::metrics::Statistics;
+use base::options::DbOptions;
+use vfs::Vfs;
+
+use crate::flush::flushable::QueuedMemtable;
+use crate::version::file_name::{self, FileType};
+
+/// Gives out file numbers, each once.
+pub struct FileNumbers(AtomicU64);
+
+impl FileNumbers {
+    pub fn starting_at(next: FileNumber) -> Self {
+        FileNumbers(AtomicU64::new(next.0))
+    }
+
+    /// A number that nothing has or will have.
+    pub fn take(&self) -> FileNumber {
+        FileNumber(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number after every one given out so far.
+    pub fn peek(&self) -> FileNumber {
+        FileNumber(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The database's surroundings: shared by every job and every thread, changed by none.
+pub struct Context {
+    pub vfs: Arc<dyn Vfs>,
+    pub dir: PathBuf,
+    pub options: DbOptions,
+    pub numbers: FileNumbers,
+    pub memtable_ids: AtomicU64,
+    pub statistics: Option<Arc<Statistics>>,
+    pub listeners: Listeners,
+    /// The database's id, as in the file IDENTITY.
+    pub db_id: String,
+    /// Twenty base-36 characters, new at every open; with the file's number they make tables' unique ids.
+    pub session_id: String,
+}
+
+impl Context {
+    pub fn table_path(&self, number: FileNumber) -> PathBuf {
+        self.dir.join(file_name::format(FileType::Table, number))
+    }
+
+    /// The directory of the log files.
+    pub fn log_dir(&self) -> PathBuf {
+        log_dir(&self.dir, &self.options)
+    }
+
+    /// Wraps a memtable for a family's queue.
+    pub fn queue_memtable(&self, memtable: Arc<dyn memtable::Memtable>, created_at: SeqNo) -> Arc<QueuedMemtable> {
+        let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
+        QueuedMemtable::new(id, memtable, created_at, self.options.allow_concurrent_memtable_write)
+    }
+
+    /// Tells the listeners. Called off every lock.
+    pub fn notify(&self, event: &Event) {
+        for listener in &self.listeners {
+            listener.on_event(event);
+        }
+    }
+}
+
+pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
+    if options.wal_dir.is_empty() { dir.to_owned() } else { PathBuf::from(&options.wal_dir) }
+}

@@ -1,0 +1,270 @@
+//! The database behind its handles: everything that threads share, and the locks that guard it.
+//!
+//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`Stall`] and
+//! [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use base::extend::Event;
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use parking_lot::{Condvar, Mutex};
+
+use crate::compaction::FamilyCompactions;
+use crate::context::Context;
+use crate::family::Family;
+use crate::flush::flushable::{Flushable, QueuedMemtable};
+use crate::jobs::Signal;
+use crate::read::snapshot::SnapshotList;
+use crate::read::view::ReadView;
+use crate::version::manifest::ManifestWriter;
+use crate::version::purge::PurgeQueue;
+use crate::version::table_store::OpenSlots;
+use crate::version::version::Version;
+use crate::write::logs::{ActiveLog, Logs};
+use crate::write::pipeline::Pipeline;
+use crate::write::stall::{Debt, Stall};
+
+pub(crate) struct Core {
+    pub context: Arc<Context>,
+    pub read_only: bool,
+    /// No file of this process has a smaller number.
+    pub first_own_file: FileNumber,
+    pub families: ArcSwap<FamilySet>,
+    pub commit: Mutex<CommitState>,
+    pub pipeline: Pipeline,
+    pub logs: Logs,
+    pub stall: Stall,
+    pub snapshots: SnapshotList,
+    pub state: Mutex<State>,
+    /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
+    pub state_changed: Condvar,
+    pub upkeep: Signal,
+    /// `None` where the database is open for reading only.
+    pub manifest: Mutex<Option<ManifestWriter>>,
+    pub purge: Arc<PurgeQueue>,
+    pub slots: Arc<OpenSlots>,
+    pub block_cache: Arc<table::BlockCache>,
+    /// Memtable room taken since the start; see `db_write_buffer_size`.
+    pub memtable_bytes_taken: AtomicUsize,
+    background_error: ArcSwapOption<Error>,
+    closing: AtomicBool,
+}
+
+/// What the commit lock guards: the end of history.
+pub(crate) struct CommitState {
+    /// The last number given out (S1).
+    pub last_seq: SeqNo,
+    /// `None` where the database is open for reading only.
+    pub log: Option<Arc<ActiveLog>>,
+}
+
+/// The live families, by id. Replaced as a whole when one is created or dropped.
+#[derive(Clone, Default)]
+pub(crate) struct FamilySet {
+    families: Vec<Arc<Family>>,
+}
+
+impl FamilySet {
+    pub fn new(mut families: Vec<Arc<Family>>) -> Self {
+        families.sort_by_key(|family| family.id());
+        FamilySet { families }
+    }
+
+    #[inline]
+    pub fn get(&self, id: FamilyId) -> Option<&Arc<Family>> {
+        // Ids are mostly dense, so the place is mostly the number.
+        match self.families.get(id.0 as usize) {
+            Some(family) if family.id() == id => Some(family),
+            _ => self.families.iter().find(|family| family.id() == id),
+        }
+    }
+
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Family>> {
+        self.families.iter().find(|family| family.name() == name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Family>> {
+        self.families.iter()
+    }
+}
+
+/// What the state lock guards.
+pub(crate) struct State {
+    pub families: BTreeMap<FamilyId, FamilyState>,
+    pub max_family: u32,
+    pub flushes_running: usize,
+    pub compactions_running: usize,
+}
+
+/// One family's part of the state.
+pub(crate) struct FamilyState {
+    pub family: Arc<Family>,
+    pub mutable: Arc<QueuedMemtable>,
+    /// Sealed, youngest first (Q1).
+    pub queue: Vec<Arc<dyn Flushable>>,
+    pub version: Arc<Version>,
+    pub spare: Option<Arc<dyn memtable::Memtable>>,
+    /// Every number at or below it is in tables (T of F2).
+    pub flushed_through: SeqNo,
+    /// Entries created at or before this are flushed whatever their count.
+    pub flush_wanted_through: SeqNo,
+    pub flushing: bool,
+    pub compactions: FamilyCompactions,
+    pub pending_compaction_bytes: u64,
+}
+
+impl FamilyState {
+    pub fn new(family: Arc<Family>, view: &ReadView, flushed_through: SeqNo) -> Self {
+        FamilyState {
+            family,
+            mutable: view.mutable.clone(),
+            queue: view.queue.clone(),
+            version: view.version.clone(),
+            spare: None,
+            flushed_through,
+            flush_wanted_through: SeqNo::ZERO,
+            flushing: false,
+            compactions: FamilyCompactions::default(),
+            pending_compaction_bytes: 0,
+        }
+    }
+
+    /// Makes readers see the state as it is now. Returns the view before, to be dropped off the lock.
+    #[must_use = "dropping a view can free memtables: do it off the locks"]
+    pub fn publish_view(&self) -> Arc<ReadView> {
+        self.family.swap_view(ReadView {
+            mutable: self.mutable.clone(),
+            queue: self.queue.clone(),
+            version: self.version.clone(),
+        })
+    }
+
+    /// The number through which nothing in memory is needed from the logs (F2): the oldest entry's beginning.
+    pub fn needed_after(&self) -> SeqNo {
+        self.queue.last().map_or_else(|| self.mutable.created_at(), |oldest| oldest.created_at())
+    }
+}
+
+/// What a [`Core`] is made of.
+pub(crate) struct CoreParts {
+    pub context: Arc<Context>,
+    pub read_only: bool,
+    pub last_seq: SeqNo,
+    pub first_own_file: FileNumber,
+    pub max_family: u32,
+    pub purge: Arc<PurgeQueue>,
+    pub slots: Arc<OpenSlots>,
+    pub block_cache: Arc<table::BlockCache>,
+}
+
+impl Core {
+    pub fn new(parts: CoreParts) -> Self {
+        let CoreParts { context, read_only, last_seq, first_own_file, max_family, purge, slots, block_cache } = parts;
+        let (vfs, options) = (context.vfs.clone(), &context.options);
+        Core {
+            logs: Logs::new(vfs.clone(), &context.log_dir(), options.log_file_bytes, options.log_backing, purge.clone()),
+            stall: Stall::new(vfs, options.delayed_write_rate),
+            read_only,
+            first_own_file,
+            families: ArcSwap::from_pointee(FamilySet::default()),
+            commit: Mutex::new(CommitState { last_seq, log: None }),
+            pipeline: Pipeline::new(last_seq),
+            snapshots: SnapshotList::default(),
+            state: Mutex::new(State {
+                families: BTreeMap::new(),
+                max_family,
+                flushes_running: 0,
+                compactions_running: 0,
+            }),
+            state_changed: Condvar::new(),
+            upkeep: Signal::default(),
+            manifest: Mutex::new(None),
+            purge,
+            slots,
+            block_cache,
+            memtable_bytes_taken: AtomicUsize::new(0),
+            background_error: ArcSwapOption::empty(),
+            closing: AtomicBool::new(false),
+            context,
+        }
+    }
+
+    /// # Errors
+    /// `Closed`: no such family, or it was dropped.
+    pub fn family_state<'a>(&self, state: &'a mut State, id: FamilyId) -> Result<&'a mut FamilyState> {
+        state.families.get_mut(&id).ok_or_else(|| Error::closed(format!("column family {} was dropped", id.0)))
+    }
+
+    /// # Errors
+    /// Why the database does not take writes: opened for reading, closed, or a background error.
+    #[inline]
+    pub fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::read_only("the database is open for reading only").at_path(&self.context.dir));
+        }
+        if self.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
+        match &*self.background_error.load() {
+            None => Ok(()),
+            Some(error) => Err(writes_refused(error)),
+        }
+    }
+
+    pub fn background_error(&self) -> Option<Error> {
+        self.background_error.load().as_deref().cloned()
+    }
+
+    /// Turns the database read-only (D4). The first error stands.
+    pub fn fail(&self, error: &Error) {
+        let before = self.background_error.compare_and_swap(&None::<Arc<Error>>, Some(Arc::new(error.clone())));
+        if before.is_none() {
+            tracing::error!(%error, "the database is read-only from now on");
+            self.context.notify(&Event::BackgroundError { error: error.clone() });
+        }
+        self.stall.end();
+        self.state_changed.notify_all();
+    }
+
+    /// As [`fail`](Self::fail), for a write that already has numbers: they will never be visible.
+    pub fn fail_numbered(&self, error: &Error) {
+        self.fail(error);
+        self.pipeline.break_down();
+    }
+
+    /// Forgets the background error, once its cause is mended.
+    pub fn clear_background_error(&self) {
+        self.background_error.store(None);
+        self.stall.begin();
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Says that no job is to be started any more, and no write to be taken. False where that was said before.
+    pub fn begin_closing(&self) -> bool {
+        let first = !self.closing.swap(true, Ordering::AcqRel);
+        self.stall.end();
+        self.state_changed.notify_all();
+        self.upkeep.raise();
+        first
+    }
+
+    /// Works the stall's debt out again. Called under the state lock after any version changed.
+    pub fn refresh_debt(&self, state: &State) {
+        let debt = state
+            .families
+            .values()
+            .map(|f| Debt::of(&f.version, f.pending_compaction_bytes, &f.family.options()))
+            .fold(Debt::NONE, Debt::max);
+        self.stall.set_debt(debt);
+    }
+}
+
+fn writes_refused(error: &Error) -> Error {
+    Error::read_only(format!("writes are refused since a background error ({error}); resume or reopen the database"))
+}

@@ -1,0 +1,315 @@
+//! The database handle: the public API.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use base::options::{DbOptions, FamilyOptions};
+use base::{Error, Pinned, Result, SeqNo};
+use parking_lot::Mutex;
+use vfs::{JoinHandle, LockGuard, Vfs};
+
+use crate::core::Core;
+use crate::family::Family;
+use crate::open;
+use crate::read::iterator::DbIterator;
+use crate::read::options::ReadOptions;
+use crate::read::snapshot::Snapshot;
+use crate::read::view::ReadView;
+use crate::read::{get, multi_get};
+use crate::write::batch::WriteBatch;
+use crate::write::options::WriteOptions;
+
+/// The name of the family that every database has.
+pub const DEFAULT_FAMILY: &str = "default";
+
+/// What becomes of families that exist in the database and are not named at open.
+#[derive(Clone, Default)]
+pub enum OtherFamilies {
+    /// Opening fails and names them, as in RocksDB.
+    #[default]
+    Refuse,
+    /// They are opened with these options; their order of keys and merge operator are looked up by their stored names.
+    OpenWith(Box<FamilyOptions>),
+}
+
+/// How a database is opened.
+#[derive(Clone)]
+pub struct OpenOptions {
+    pub db: DbOptions,
+    /// Families by name, with their options. The default family may be left out: it takes the defaults.
+    pub families: Vec<(String, FamilyOptions)>,
+    pub other_families: OtherFamilies,
+    /// Opens without writing anything; other processes may have the database open.
+    pub read_only: bool,
+    /// Takes over a directory that RocksDB wrote. From then on RocksDB refuses it; `export` leads back.
+    pub adopt_rocksdb: bool,
+    pub vfs: Arc<dyn Vfs>,
+    /// Shared by databases that are given the same one; made to each family's options otherwise.
+    pub block_cache: Option<Arc<table::BlockCache>>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            db: DbOptions::default(),
+            families: Vec::new(),
+            other_families: OtherFamilies::default(),
+            read_only: false,
+            adopt_rocksdb: true,
+            vfs: vfs::RealVfs::new(),
+            block_cache: None,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Creates the database where there is none.
+    pub fn create_if_missing() -> Self {
+        let mut options = OpenOptions::default();
+        options.db.create_if_missing = true;
+        options
+    }
+
+    /// Adds a family, or replaces its options.
+    #[must_use]
+    pub fn family(mut self, name: impl Into<String>, options: FamilyOptions) -> Self {
+        let name = name.into();
+        self.families.retain(|(other, _)| *other != name);
+        self.families.push((name, options));
+        self
+    }
+}
+
+/// An open database. Usable from any number of threads; closed when dropped.
+pub struct Db {
+    core: Arc<Core>,
+    threads: Mutex<Vec<Box<dyn JoinHandle>>>,
+    lock: Mutex<Option<Box<dyn LockGuard>>>,
+}
+
+impl Db {
+    /// Opens the database in the directory `path`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is not there, or options do not fit it. `Busy`: it is open already. `Corruption`: a file is
+    /// damaged or missing; the error names it.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
+        let opened = open::open(path.as_ref(), options)?;
+        let threads = if options.read_only { Vec::new() } else { opened.core.start_threads()? };
+        let db = Db { core: opened.core, threads: Mutex::new(threads), lock: Mutex::new(opened.lock) };
+        db.core.upkeep.raise();
+        db.core.drive_if_inline();
+        Ok(db)
+    }
+
+    /// Stops background work, and releases the directory. What the log holds is not flushed: it is replayed at the next
+    /// open. Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` says otherwise.
+    ///
+    /// # Errors
+    /// The first failure; the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        let flushed = self.core.flush_unlogged();
+        if !self.core.begin_closing() {
+            return Ok(());
+        }
+        for thread in self.threads.lock().drain(..) {
+            thread.join();
+        }
+        let ended = self.core.end_log();
+        self.core.purge_obsolete();
+        *self.lock.lock() = None;
+        flushed.and(ended)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.core.context.dir
+    }
+
+    pub fn options(&self) -> &DbOptions {
+        &self.core.context.options
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The family that every database has.
+    pub fn default_family(&self) -> Arc<Family> {
+        self.family(DEFAULT_FAMILY).expect("the default family cannot be dropped")
+    }
+
+    /// The open family of that name.
+    pub fn family(&self, name: &str) -> Option<Arc<Family>> {
+        self.core.families.load().by_name(name).cloned()
+    }
+
+    /// All open families, by id.
+    pub fn families(&self) -> Vec<Arc<Family>> {
+        self.core.families.load().iter().cloned().collect()
+    }
+
+    /// Applies a batch atomically. Returns the last sequence number it took.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait, and was asked not to.
+    /// `ReadOnly`: the database does not take writes; the message says why. `Io`: the log failed, and with it the
+    /// database's ability to write.
+    pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
+        self.core.write(batch, options)
+    }
+
+    pub fn put(&self, family: &Family, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(options, |batch| batch.put(family.id(), key, value))
+    }
+
+    pub fn delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(options, |batch| batch.delete(family.id(), key))
+    }
+
+    /// See [`WriteBatch::single_delete`].
+    pub fn single_delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(options, |batch| batch.single_delete(family.id(), key))
+    }
+
+    /// Deletes `[start, end)`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `start` is above `end`.
+    pub fn delete_range(&self, family: &Family, start: &[u8], end: &[u8], options: &WriteOptions) -> Result<()> {
+        if family.order().user.compare(start, end).is_gt() {
+            return Err(Error::invalid_argument("delete_range: the start is above the end"));
+        }
+        self.write_one(options, |batch| batch.delete_range(family.id(), start, end))
+    }
+
+    /// Adds an operand, to be combined by the family's merge operator when the key is read.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family has no merge operator.
+    pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], options: &WriteOptions) -> Result<()> {
+        if family.read_context().merge_operator.is_none() {
+            let message = format!("column family \"{}\" has no merge operator", family.name());
+            return Err(Error::invalid_argument(message));
+        }
+        self.write_one(options, |batch| batch.merge(family.id(), key, operand))
+    }
+
+    /// Writes a batch of one change, in memory that the thread keeps.
+    fn write_one(&self, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
+        thread_local! {
+            static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
+        }
+        /// A batch larger than this is not kept.
+        const KEPT_BYTES_MAX: usize = 64 << 10;
+        let mut batch = BATCH.try_with(std::cell::Cell::take).ok().flatten().unwrap_or_default();
+        batch.clear();
+        add(&mut batch);
+        let written = self.write(&batch, options);
+        if batch.len() <= KEPT_BYTES_MAX {
+            let _ = BATCH.try_with(|kept| kept.set(Some(batch))); // a thread that ends keeps nothing
+        }
+        written.map(drop)
+    }
+
+    /// The value of a key, or `None`. Values from tables are not copied: they pin their block while they live.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped.
+    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Pinned>> {
+        self.check_open(family)?;
+        let (view, seq) = self.point_in_time(family, options);
+        let found = get::get(&view, family.read_context(), key, seq, options)?;
+        Ok(found.value)
+    }
+
+    /// The values of many keys of one family, in the order asked for.
+    pub fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<Pinned>>>> {
+        self.check_open(family)?;
+        let (view, seq) = self.point_in_time(family, options);
+        let found = multi_get::multi_get(&view, family.read_context(), keys, seq, options);
+        Ok(found.into_iter().map(|result| result.map(|found| found.value)).collect())
+    }
+
+    /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,
+    /// and can outlive the handle.
+    pub fn iter(&self, family: &Family, options: &ReadOptions) -> Result<DbIterator> {
+        self.check_open(family)?;
+        let (view, seq) = self.point_in_time(family, options);
+        DbIterator::new(Guard::into_inner(view), seq, family.read_context(), options)
+    }
+
+    /// Keeps the present state readable, until the last clone of the snapshot is dropped.
+    pub fn snapshot(&self) -> Snapshot {
+        let now_s = self.core.context.vfs.unix_time_us() / 1_000_000;
+        self.core.snapshots.acquire(now_s, || self.core.pipeline.visible())
+    }
+
+    /// A view of a family and the number to read it at (V1): the view is taken first, then the number, and the view must
+    /// still stand, or a write at that number might be in a memtable that the view does not have.
+    fn point_in_time(&self, family: &Family, options: &ReadOptions) -> (Guard<Arc<ReadView>>, SeqNo) {
+        if let Some(snapshot) = &options.snapshot {
+            return (family.view(), snapshot.seq());
+        }
+        loop {
+            let view = family.view();
+            let seq = self.core.pipeline.visible();
+            if Arc::ptr_eq(&view, &family.view()) {
+                return (view, seq);
+            }
+        }
+    }
+
+    fn check_open(&self, family: &Family) -> Result<()> {
+        if self.core.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
+        family.check_live()
+    }
+
+    /// The number at or below which everything can be read.
+    pub fn latest_sequence_number(&self) -> SeqNo {
+        self.core.pipeline.visible()
+    }
+
+    /// Makes everything acknowledged so far survive power loss.
+    ///
+    /// # Errors
+    /// `Io`, sticky (D4).
+    pub fn sync_log(&self) -> Result<()> {
+        self.core.check_writable()?;
+        let target = self.core.pipeline.published_log();
+        self.core.logs.sync_through(target, || self.core.pipeline.published_log()).inspect_err(|e| self.core.fail(e))
+    }
+
+    /// The names of the families in the database at `path`, which need not be open.
+    pub fn list_families(path: impl AsRef<Path>, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {
+        open::list_families(path.as_ref(), vfs)
+    }
+
+    /// Deletes the database at `path`: every file in it that is a database's, and the directory if that empties it.
+    ///
+    /// # Errors
+    /// `Busy`: it is open. Other files are left alone.
+    pub fn destroy(path: impl AsRef<Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
+        open::destroy(path.as_ref(), vfs)
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, path = %self.path().display(), "closing the database failed");
+        }
+    }
+}
+
+/// The path of a database's lock file.
+pub(crate) fn lock_path(dir: &Path) -> PathBuf {
+    dir.join("LOCK")
+}

@@ -1,0 +1,130 @@
+//! Everything that can be flushed is one kind of thing: it stands in its family's queue, is read there, and leaves it
+//! at the old end (Q1, Q2).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, LookupKey, Result, SeqNo};
+use memtable::{Entry, Memtable};
+use parking_lot::Mutex;
+use table::{TableReadOptions, TableValue, Visit};
+
+/// An entry of a family's queue. Reads see it exactly as they see a table.
+pub trait Flushable: Send + Sync {
+    /// Shows the point entries of the lookup's user key at or below its sequence number, newest first.
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
+
+    /// A cursor over point entries; it keeps the entry alive.
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>>;
+
+    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>>;
+
+    /// No write at or below this number is in here.
+    fn created_at(&self) -> SeqNo;
+
+    /// No write above this number is in here. Final once the entry is sealed; `None` while it is mutable.
+    fn largest_seq(&self) -> Option<SeqNo>;
+
+    fn memory_bytes(&self) -> usize;
+
+    /// The memtable, where this is one.
+    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
+}
+
+/// A memtable in the queue: the mutable one, or one that is sealed.
+pub struct QueuedMemtable {
+    id: u64,
+    memtable: Arc<dyn Memtable>,
+    /// Arena bytes that an empty memtable of this kind has reserved.
+    empty_bytes: usize,
+    created_at: AtomicU64,
+    /// The largest number given to a write before the switch, or `MUTABLE`.
+    largest_seq: AtomicU64,
+    /// Held while inserting, where the representation takes one writer at a time.
+    inserting: Option<Mutex<()>>,
+}
+
+const MUTABLE: u64 = u64::MAX;
+
+impl QueuedMemtable {
+    /// `id` is never used twice in a process; `created_at` is the last number given out before the memtable became
+    /// mutable; `concurrent` lets writers insert at the same time, where the representation can.
+    pub fn new(id: u64, memtable: Arc<dyn Memtable>, created_at: SeqNo, concurrent: bool) -> Arc<Self> {
+        let one_by_one = !concurrent || !memtable.concurrent_insert();
+        Arc::new(QueuedMemtable {
+            id,
+            empty_bytes: memtable.reserved_bytes(),
+            memtable,
+            created_at: AtomicU64::new(created_at.0),
+            largest_seq: AtomicU64::new(MUTABLE),
+            inserting: one_by_one.then(Mutex::default),
+        })
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Inserts entries whose bytes were reserved. Never fails (C4).
+    pub fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        let _alone = self.inserting.as_ref().map(Mutex::lock);
+        self.memtable.insert_all(entries);
+    }
+
+    /// True where no write was noted to it. Exact under the commit lock; otherwise one may be on its way.
+    pub fn is_unused(&self) -> bool {
+        self.memtable.reserved_bytes() == self.empty_bytes
+    }
+
+    /// Raises the number below which nothing is in here, while the memtable is empty (F3). Called under the commit lock.
+    pub fn advance_empty_to(&self, seq: SeqNo) {
+        assert!(self.is_unused(), "writes were noted to the memtable");
+        self.created_at.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    pub fn memtable(&self) -> &Arc<dyn Memtable> {
+        &self.memtable
+    }
+
+    /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
+    /// they are done when the visible number has reached `largest`.
+    pub fn seal_at(&self, largest: SeqNo) {
+        let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
+        assert_eq!(before, MUTABLE, "a memtable is sealed once");
+    }
+}
+
+impl Flushable for QueuedMemtable {
+    fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        self.memtable.get(key, &mut |seq, kind, bytes| visit(seq, kind, TableValue { bytes, owner: None }));
+        Ok(())
+    }
+
+    fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+        Ok(self.memtable.clone().cursor())
+    }
+
+    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        Ok(self.memtable.tombstones())
+    }
+
+    fn created_at(&self) -> SeqNo {
+        SeqNo(self.created_at.load(Ordering::Acquire))
+    }
+
+    fn largest_seq(&self) -> Option<SeqNo> {
+        match self.largest_seq.load(Ordering::Acquire) {
+            MUTABLE => None,
+            seq => Some(SeqNo(seq)),
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memtable.memory_bytes()
+    }
+
+    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
+        Some(&self.memtable)
+    }
+}

@@ -1,0 +1,5 @@
+//! From memory to tables: what can be flushed, the queue it stands in, and the job that empties it.
+
+pub mod flushable;
+pub(crate) mod job;
+pub(crate) mod rewrite;

@@ -1,0 +1,198 @@
+//! Background work: who does it, and in what order.
+//!
+//! Flushes and compactions share one shape: *pick* looks at the state and says what to do, under the state lock; *run*
+//! does the I/O and holds no lock; *install* rechecks and publishes. Upkeep makes spares and deletes files. Where the
+//! vfs runs inline, [`Core::drive`] does all of it on the calling thread, so that a run is deterministic.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use vfs::JoinHandle;
+
+use crate::compaction::job::CompactionPlan;
+use crate::core::{Core, State};
+use crate::flush::job::FlushPlan;
+
+/// Wakes one thread that waits for something to do. A leaf lock: raised under any other.
+#[derive(Default)]
+pub(crate) struct Signal {
+    raised: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Signal {
+    pub fn raise(&self) {
+        *self.raised.lock() = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until it is raised, and lowers it.
+    pub fn wait(&self) {
+        let mut raised = self.raised.lock();
+        while !*raised {
+            self.changed.wait(&mut raised);
+        }
+        *raised = false;
+    }
+}
+
+/// What a background thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    Flush,
+    Compaction,
+    Upkeep,
+}
+
+pub(crate) enum Job {
+    Flush(FlushPlan),
+    Compaction(Box<CompactionPlan>),
+}
+
+impl Core {
+    /// Starts the background threads; none where the vfs runs inline.
+    pub fn start_threads(self: &Arc<Self>) -> Result<Vec<Box<dyn JoinHandle>>> {
+        if self.context.vfs.runs_inline() {
+            return Ok(Vec::new());
+        }
+        let jobs = self.context.options.max_background_jobs;
+        // As in RocksDB: a quarter of the jobs flush, the others compact, and there is one of each at least.
+        let flushes = (jobs / 4).max(1);
+        let compactions = jobs.saturating_sub(flushes).max(1);
+        let duties = std::iter::repeat_n(Duty::Flush, flushes)
+            .chain(std::iter::repeat_n(Duty::Compaction, compactions))
+            .chain([Duty::Upkeep]);
+        duties.map(|duty| self.start_thread(duty)).collect()
+    }
+
+    fn start_thread(self: &Arc<Self>, duty: Duty) -> Result<Box<dyn JoinHandle>> {
+        let core = self.clone();
+        let name = match duty {
+            Duty::Flush => "spillway-flush",
+            Duty::Compaction => "spillway-comp",
+            Duty::Upkeep => "spillway-upkeep",
+        };
+        self.context.vfs.spawn(name, Box::new(move || core.work(duty)))
+    }
+
+    fn work(&self, duty: Duty) {
+        if duty == Duty::Upkeep {
+            while !self.is_closing() {
+                self.upkeep.wait();
+                self.keep_up();
+            }
+            return;
+        }
+        let mut state = self.state.lock();
+        while !self.is_closing() {
+            match self.pick(duty, &mut state) {
+                Some(job) => MutexGuard::unlocked(&mut state, || self.run_job(job)),
+                None => self.state_changed.wait(&mut state),
+            }
+        }
+    }
+
+    fn pick(&self, duty: Duty, state: &mut State) -> Option<Job> {
+        if self.background_error().is_some() {
+            return None;
+        }
+        match duty {
+            Duty::Flush => self.pick_flush(state).map(Job::Flush),
+            Duty::Compaction => self.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
+            Duty::Upkeep => None,
+        }
+    }
+
+    fn run_job(&self, job: Job) {
+        let result = match job {
+            Job::Flush(plan) => self.flush_job(plan),
+            Job::Compaction(plan) => self.compaction_job(*plan),
+        };
+        if let Err(e) = result {
+            self.fail(&e.context("a background job failed"));
+        }
+        self.state_changed.notify_all();
+    }
+
+    /// Makes spares, and deletes what nothing needs.
+    pub fn keep_up(&self) {
+        if self.read_only || self.background_error().is_some() {
+            return;
+        }
+        let kept = self.keep_memtables_within_limit();
+        let kept = kept.and_then(|()| self.make_spare_memtables()).and_then(|()| self.make_spare_log());
+        if let Err(e) = kept {
+            // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
+            tracing::warn!(error = %e, "cannot make a spare");
+        }
+        self.purge_obsolete();
+    }
+
+    fn make_spare_log(&self) -> Result<()> {
+        if self.logs.take_spare_request() && !self.is_closing() {
+            let spare = self.logs.create(self.context.numbers.take(), 0)?;
+            spare.file.populate_ahead(u64::MAX);
+            self.logs.put_spare(spare);
+        }
+        Ok(())
+    }
+
+    /// Deletes the files whose last pin went (Q3). A file that cannot be deleted is left for the next open.
+    pub fn purge_obsolete(&self) {
+        for file in self.purge.take() {
+            let path = self.path_of(file.file_type, file.number);
+            match self.context.vfs.remove_file(&path) {
+                Ok(()) => self.context.notify(&base::extend::Event::FileDeleted { path }),
+                Err(e) => tracing::warn!(error = %e, "cannot delete an obsolete file"),
+            }
+        }
+    }
+
+    /// Runs all background work that is due on the calling thread, where the vfs runs inline.
+    pub fn drive_if_inline(&self) {
+        if self.context.vfs.runs_inline() {
+            self.drive();
+        }
+    }
+
+    /// Runs background work on the calling thread until there is none.
+    pub fn drive(&self) {
+        loop {
+            let job = {
+                let mut state = self.state.lock();
+                self.pick(Duty::Flush, &mut state).or_else(|| self.pick(Duty::Compaction, &mut state))
+            };
+            match job {
+                Some(job) => self.run_job(job),
+                None => break,
+            }
+        }
+        self.keep_up();
+    }
+
+    /// Waits for a condition of the state, running background work meanwhile where the vfs runs inline.
+    ///
+    /// # Errors
+    /// The background error that keeps the condition from ever holding; `Closed`.
+    pub fn wait_until(&self, mut holds: impl FnMut(&mut State) -> Result<bool>) -> Result<()> {
+        let inline = self.context.vfs.runs_inline();
+        if inline {
+            self.drive();
+        }
+        let mut state = self.state.lock();
+        loop {
+            if holds(&mut state)? {
+                return Ok(());
+            }
+            if let Some(error) = self.background_error() {
+                return Err(error);
+            }
+            if self.is_closing() {
+                return Err(Error::closed("the database was closed meanwhile"));
+            }
+            assert!(!inline, "background work that ran to its end left nothing to wait for");
+            self.state_changed.wait(&mut state);
+        }
+    }
+}

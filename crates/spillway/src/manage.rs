@@ -1,0 +1,189 @@
+//! What is done to a database besides reading and writing: families created and dropped, flushes and compactions by
+//! hand, options changed.
+
+use std::sync::Arc;
+
+use base::options::FamilyOptions;
+use base::{Error, FamilyId, Result, SeqNo};
+
+use crate::core::{Core, FamilySet, FamilyState};
+use crate::db::{DEFAULT_FAMILY, Db};
+use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::open;
+use crate::version::edit::VersionEdit;
+
+impl Db {
+    /// Creates an empty family.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is one of that name, or the options are out of bounds.
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.core().check_writable()?;
+        self.core().create_family(name, options)
+    }
+
+    /// Drops a family. Handles, iterators and snapshots that are open keep reading what they saw; its files are deleted
+    /// when the last of them is gone.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is the default family. `Closed`: it was dropped before.
+    pub fn drop_family(&self, family: &Family) -> Result<()> {
+        self.core().check_writable()?;
+        self.core().drop_family(family)
+    }
+
+    /// Flushes families: returns when everything written to them before the call is in tables.
+    ///
+    /// # Errors
+    /// The error that keeps the flush from ending; the database is read-only then.
+    pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
+        self.core().check_writable()?;
+        self.core().flush_families(families)
+    }
+
+    /// Lets background work go on after a background error, once its cause is mended (space was freed).
+    ///
+    /// # Errors
+    /// Where the error is not one that can be mended while the database is open: it must be reopened.
+    pub fn resume(&self) -> Result<()> {
+        self.core().resume()
+    }
+
+    /// Changes options of a family that can change while it is open, by RocksDB's names.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. Nothing was changed.
+    pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
+        self.core().set_family_options(family, options)
+    }
+}
+
+impl Core {
+    fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        if self.families.load().by_name(name).is_some() {
+            return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+        }
+        let mut manifest = self.manifest.lock();
+        let id = {
+            let mut state = self.state.lock();
+            if self.families.load().by_name(name).is_some() {
+                return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+            }
+            state.max_family += 1;
+            FamilyId(state.max_family)
+        };
+        let family = open::make_family(self, id, name, options)?;
+        let last_seq = family.view_full().mutable.created_at();
+        let edit = VersionEdit {
+            comparator: Some(family.order().user.name().to_owned()),
+            add_family: Some(name.to_owned()),
+            log_number: Some(base::FileNumber(0)),
+            flushed_through: Some(last_seq),
+            max_family: Some(id.0),
+            next_file: Some(self.context.numbers.peek()),
+            ..VersionEdit::new(id)
+        };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writer.commit(&[edit]).inspect_err(|e| self.fail(e))?;
+        let mut state = self.state.lock();
+        let view = family.view_full();
+        state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
+        self.replace_families(|families| families.push(family.clone()));
+        Ok(family)
+    }
+
+    fn drop_family(&self, family: &Family) -> Result<()> {
+        if family.name() == DEFAULT_FAMILY {
+            return Err(Error::invalid_argument("the default column family cannot be dropped"));
+        }
+        let mut manifest = self.manifest.lock();
+        family.check_live()?;
+        let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writer.commit(&[edit]).inspect_err(|e| self.fail(e))?;
+        let mut state = self.state.lock();
+        let dropped = state.families.remove(&family.id());
+        self.replace_families(|families| families.retain(|other| other.id() != family.id()));
+        family.mark_dropped();
+        self.refresh_debt(&state);
+        drop(state);
+        drop(manifest);
+        if let Some(dropped) = dropped {
+            for (_, file) in dropped.version.all_files() {
+                file.mark_obsolete(); // the edit is durable (V3)
+            }
+        }
+        self.release_logs();
+        self.state_changed.notify_all();
+        Ok(())
+    }
+
+    /// Called under the state lock.
+    fn replace_families(&self, change: impl FnOnce(&mut Vec<Arc<Family>>)) {
+        let mut families: Vec<_> = self.families.load().iter().cloned().collect();
+        change(&mut families);
+        self.families.store(Arc::new(FamilySet::new(families)));
+    }
+
+    pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
+        let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
+        for family in families {
+            family.check_live()?;
+            goals.push((family.id(), self.seal_for_flush(family)?));
+        }
+        self.state_changed.notify_all();
+        self.wait_until(|state| {
+            Ok(goals.iter().all(|(id, through)| {
+                let done = |family: &FamilyState| family.queue.last().is_none_or(|oldest| oldest.created_at() >= *through);
+                state.families.get(id).is_none_or(done)
+            }))
+        })
+    }
+
+    /// Flushes the families that hold writes which are not in any log.
+    pub(crate) fn flush_unlogged(&self) -> Result<()> {
+        let options = &self.context.options;
+        if self.read_only || options.avoid_flush_during_shutdown || self.is_closing() || self.background_error().is_some() {
+            return Ok(());
+        }
+        let families: Vec<Arc<Family>> =
+            self.families.load().iter().filter(|family| family.has_unlogged_writes()).cloned().collect();
+        self.flush_families(&families.iter().collect::<Vec<_>>())
+    }
+
+    /// Syncs and seals the log at the end of the database's life.
+    pub(crate) fn end_log(&self) -> Result<()> {
+        let log = self.commit.lock().log.take();
+        if let Some(log) = log
+            && self.background_error().is_none()
+        {
+            self.logs.end(&log)?;
+        }
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<()> {
+        self.logs.check()?;
+        if let Some(failure) = self.manifest.lock().as_ref().and_then(|writer| writer.failure().cloned()) {
+            return Err(failure);
+        }
+        if self.pipeline.is_broken() {
+            return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
+        }
+        self.clear_background_error();
+        self.state_changed.notify_all();
+        self.upkeep.raise();
+        Ok(())
+    }
+
+    fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
+        family.check_live()?;
+        let mut options = (*family.options()).clone();
+        base::options::set_at_runtime(&mut options, changes)?;
+        family.set_options(options);
+        self.refresh_debt(&self.state.lock());
+        self.state_changed.notify_all();
+        Ok(())
+    }
+}

@@ -1,0 +1,524 @@
+//! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use base::metrics::Statistics;
+use base::options::{FamilyOptions, ini};
+use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use table::BlockCache;
+use vfs::{IfExists, IoClass, LockGuard, Vfs};
+
+use crate::context::{Context, FileNumbers, log_dir};
+use crate::core::{Core, CoreParts, FamilySet, FamilyState};
+use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
+use crate::family::{Family, FamilyParts, create_memtable};
+use crate::read::ReadContext;
+use crate::read::view::ReadView;
+use crate::replay::{LogReplay, Replayed, remove_quietly};
+use crate::tables::Opener;
+use crate::version::edit::LogEnd;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::ManifestWriter;
+use crate::version::purge::PurgeQueue;
+use crate::version::recover::{self, Recovered, TablePaths};
+use crate::version::replay::RecoveredFamily;
+use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
+use crate::version::table_store::{OpenSlots, TableStore};
+use crate::version::version::Version;
+
+/// What [`open`] hands to the database's handle.
+pub(crate) struct Opened {
+    pub core: Arc<Core>,
+    pub lock: Option<Box<dyn LockGuard>>,
+}
+
+pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
+    validate(options)?;
+    let vfs = &options.vfs;
+    let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
+    let recovered = match recover::recover(&**vfs, dir) {
+        Ok(_) if options.db.error_if_exists => {
+            return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
+        }
+        Ok(recovered) => recovered,
+        Err(e) if e.is_not_found() && options.db.create_if_missing && !options.read_only => new_database(),
+        Err(e) if e.is_not_found() => {
+            let what = "there is no database here; set create_if_missing (--create) to make one";
+            return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
+        }
+        Err(e) => return Err(e),
+    };
+    for warning in &recovered.warnings {
+        tracing::warn!(warning, "recovery");
+    }
+    check_adoption(dir, options, &recovered)?;
+    let core = Opening::new(dir, options, recovered)?.run()?;
+    Ok(Opened { core, lock })
+}
+
+fn validate(options: &OpenOptions) -> Result<()> {
+    options.db.validate()?;
+    let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
+    let others = match &options.other_families {
+        OtherFamilies::Refuse => None,
+        OtherFamilies::OpenWith(family) => Some(("others", &**family)),
+    };
+    for (name, family) in all.chain(others) {
+        family.validate().map_err(|e| e.context(format!("column family \"{name}\"")))?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the directory is there, and that nobody else uses it.
+fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
+    if options.db.create_if_missing {
+        for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
+            create_durable_dir(&*options.vfs, &dir)?;
+        }
+    } else if !options.vfs.exists(dir)? {
+        let what = "there is no database here; set create_if_missing (--create) to make one";
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    options.vfs.lock(&lock_path(dir))
+}
+
+/// Makes a directory whose name survives a power loss.
+fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    if vfs.exists(dir)? {
+        return Ok(());
+    }
+    vfs.create_dir_all(dir)?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),
+        Some(_) => vfs.sync_dir(Path::new(".")),
+        None => Ok(()),
+    }
+}
+
+/// What recovery would find in a database that has nothing yet.
+fn new_database() -> Recovered {
+    let default = RecoveredFamily {
+        id: FamilyId::DEFAULT,
+        name: DEFAULT_FAMILY.to_owned(),
+        comparator: String::new(),
+        log_number: FileNumber(0),
+        flushed_through: Some(SeqNo::ZERO),
+        linked_ingests: Vec::new(),
+        tables: Vec::new(),
+    };
+    Recovered {
+        manifest: FileNumber(0),
+        families: vec![default],
+        next_file: FileNumber(2),
+        last_seq: SeqNo::ZERO,
+        max_family: 0,
+        min_log_to_keep: FileNumber(0),
+        log_ends: Vec::new(),
+        db_id: None,
+        fenced: true,
+        warnings: Vec::new(),
+    }
+}
+
+fn check_adoption(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
+    if recovered.fenced || options.read_only {
+        return Ok(());
+    }
+    if !options.adopt_rocksdb {
+        let what = "RocksDB wrote this database; opening it for writing takes it over, and RocksDB will refuse it until \
+                    it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    tracing::warn!(path = %dir.display(), "taking over a RocksDB database: RocksDB will refuse it from now on");
+    Ok(())
+}
+
+/// The parts of a database that is being opened.
+struct Opening<'a> {
+    options: &'a OpenOptions,
+    recovered: Recovered,
+    context: Arc<Context>,
+    shared: Shared,
+    families: BTreeMap<FamilyId, FamilyState>,
+}
+
+/// What the families of a database share.
+#[derive(Clone)]
+struct Shared {
+    slots: Arc<OpenSlots>,
+    purge: Arc<PurgeQueue>,
+    block_cache: Arc<BlockCache>,
+}
+
+impl<'a> Opening<'a> {
+    fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered) -> Result<Self> {
+        let vfs = options.vfs.clone();
+        let db_id = match &recovered.db_id {
+            Some(id) => id.clone(),
+            None => read_identity(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
+        };
+        let context = Arc::new(Context {
+            dir: dir.to_owned(),
+            options: options.db.clone(),
+            numbers: FileNumbers::starting_at(recovered.next_file),
+            memtable_ids: AtomicU64::new(0),
+            statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
+            listeners: options.db.listeners.clone(),
+            db_id,
+            session_id: new_session(&*vfs),
+            vfs,
+        });
+        let capacity = options.families.iter().map(|(_, f)| f.table.block_cache).max();
+        let capacity = capacity.unwrap_or_else(|| FamilyOptions::default().table.block_cache);
+        let shared = Shared {
+            slots: OpenSlots::new(options.db.max_open_files),
+            purge: PurgeQueue::new(),
+            block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity as usize).into()),
+        };
+        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new() })
+    }
+
+    fn run(mut self) -> Result<Arc<Core>> {
+        self.open_families()?;
+        let replayed = self.replay_logs()?;
+        let core = Core::new(CoreParts {
+            context: self.context.clone(),
+            read_only: self.options.read_only,
+            last_seq: replayed.last_seq,
+            first_own_file: self.recovered.next_file,
+            max_family: self.recovered.max_family,
+            purge: self.shared.purge.clone(),
+            slots: self.shared.slots.clone(),
+            block_cache: self.shared.block_cache.clone(),
+        });
+        let families = std::mem::take(&mut self.families);
+        core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
+        for family in families.values() {
+            family.family.set_mutable(&family.mutable);
+            drop(family.publish_view());
+        }
+        core.state.lock().families = families;
+        if !self.options.read_only {
+            self.begin_writing(&core, &replayed)?;
+        }
+        core.refresh_debt(&core.state.lock());
+        let core = Arc::new(core);
+        let weak = Arc::downgrade(&core);
+        self.shared.purge.listen(Box::new(move || {
+            if let Some(core) = weak.upgrade() {
+                core.upkeep.raise();
+            }
+        }));
+        Ok(core)
+    }
+
+    fn open_families(&mut self) -> Result<()> {
+        let stored = self.recovered.families.clone();
+        let unnamed = |name: &str| name != DEFAULT_FAMILY && !self.options.families.iter().any(|(n, _)| n == name);
+        let missing: Vec<_> = stored.iter().map(|f| f.name.as_str()).filter(|name| unnamed(name)).collect();
+        if matches!(self.options.other_families, OtherFamilies::Refuse) && !missing.is_empty() && !self.options.read_only {
+            let what = format!("column families are not opened: {}; every family has to be named", missing.join(", "));
+            return Err(Error::invalid_argument(what).at_path(&self.context.dir));
+        }
+        for family in &stored {
+            let options = self.options_of(&family.name, &family.comparator)?;
+            let Some(options) = options else { continue };
+            let state = self.open_family(family, options)?;
+            self.families.insert(family.id, state);
+        }
+        self.create_missing(&stored)
+    }
+
+    fn open_family(&self, stored: &RecoveredFamily, options: FamilyOptions) -> Result<FamilyState> {
+        let paths = TablePaths(vec![self.context.dir.clone()]);
+        stored.check_tables(&*self.context.vfs, &paths)?;
+        let tables = self.shared.table_store(&self.context, &options);
+        let order = InternalOrder::new(options.order.clone());
+        let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
+        if self.context.options.paranoid_checks && !self.options.read_only {
+            check_newest_tables(&version)?;
+        }
+        let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
+        let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
+        let view = family.view_full();
+        Ok(FamilyState::new(family, &view, through))
+    }
+
+    /// The options to open a stored family with; `None` where it is not to be opened (reading only).
+    fn options_of(&self, name: &str, comparator: &str) -> Result<Option<FamilyOptions>> {
+        let named = self.options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
+        let mut options = match (named, &self.options.other_families) {
+            (Some(options), _) => options,
+            (None, OtherFamilies::OpenWith(options)) => adapted(options, comparator),
+            (None, OtherFamilies::Refuse) if name == DEFAULT_FAMILY => FamilyOptions::default(),
+            (None, OtherFamilies::Refuse) => return Ok(None),
+        };
+        if comparator.is_empty() || comparator == options.order.name() {
+            return Ok(Some(options));
+        }
+        if let (UserOrder::Bytewise, Some(order)) = (&options.order, UserOrder::by_name(comparator)) {
+            options.order = order; // the default was left as it is, and the stored one is built in
+            return Ok(Some(options));
+        }
+        let what = format!(
+            "column family \"{name}\" is ordered by the comparator \"{comparator}\", and was opened with \"{}\"",
+            options.order.name()
+        );
+        Err(Error::invalid_argument(what).at_path(&self.context.dir))
+    }
+
+    /// Families named at open that do not exist.
+    fn create_missing(&mut self, stored: &[RecoveredFamily]) -> Result<()> {
+        for (name, options) in &self.options.families {
+            if stored.iter().any(|family| family.name == *name) {
+                continue;
+            }
+            if !self.context.options.create_missing_column_families || self.options.read_only {
+                let what = format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+                return Err(Error::invalid_argument(what).at_path(&self.context.dir));
+            }
+            self.recovered.max_family += 1;
+            let made = RecoveredFamily {
+                id: FamilyId(self.recovered.max_family),
+                name: name.clone(),
+                comparator: options.order.name().to_owned(),
+                log_number: FileNumber(0),
+                flushed_through: Some(self.recovered.last_seq),
+                linked_ingests: Vec::new(),
+                tables: Vec::new(),
+            };
+            let state = self.open_family(&made, options.clone())?;
+            self.families.insert(made.id, state);
+        }
+        Ok(())
+    }
+
+    fn replay_logs(&mut self) -> Result<Replayed> {
+        let recovered = &self.recovered;
+        let log_numbers: BTreeMap<_, _> = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
+        let first = log_numbers.values().min().copied().unwrap_or_default().max(recovered.min_log_to_keep);
+        let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
+        let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
+        let last_seq = tables.chain(flushed).fold(recovered.last_seq, SeqNo::max);
+        let ends = recovered.log_ends.clone();
+        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, log_numbers, last_seq)
+            .run(&ends, first)
+    }
+
+    /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to.
+    fn begin_writing(&self, core: &Core, replayed: &Replayed) -> Result<()> {
+        let (context, vfs) = (&self.context, &self.context.vfs);
+        write_identity(&**vfs, &context.dir, &context.db_id)?;
+        let number = context.numbers.take();
+        for log in &replayed.logs {
+            core.logs.note_recovered(log.end, log.bytes);
+        }
+        let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
+        let limit = context.options.max_manifest_file_size;
+        *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        self.remove_orphans(core)?;
+        core.write_options_file();
+        core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
+        core.release_logs();
+        Ok(())
+    }
+
+    /// Deletes what a crash left behind: files that the new MANIFEST does not know.
+    fn remove_orphans(&self, core: &Core) -> Result<()> {
+        let state = core.state.lock();
+        let tables: BTreeSet<FileNumber> =
+            state.families.values().flat_map(|f| f.version.all_files()).map(|(_, file)| file.number()).collect();
+        drop(state);
+        let logs: BTreeSet<FileNumber> = core.logs.pin_all().into_iter().map(|(number, _)| number).collect();
+        let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
+        let mut dirs = vec![self.context.dir.clone()];
+        dirs.extend(Some(self.context.log_dir()).filter(|dir| *dir != self.context.dir));
+        for dir in dirs {
+            for name in self.context.vfs.read_dir(&dir)? {
+                let Some((kind, number)) = file_name::parse(&name) else { continue };
+                let superfluous = match kind {
+                    FileType::Table => !tables.contains(&number),
+                    FileType::Log => !logs.contains(&number),
+                    FileType::Manifest => Some(number) != manifest,
+                    FileType::RocksLog | FileType::Temp | FileType::Options => true,
+                    FileType::Current | FileType::Identity | FileType::Lock => false,
+                };
+                if superfluous {
+                    remove_quietly(&self.context, &dir.join(name));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
+        let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
+        TableStore::new(Box::new(opener), self.slots.clone(), self.purge.clone())
+    }
+}
+
+/// Opens what was written last: where damage from a crash would show.
+fn check_newest_tables(version: &Version) -> Result<()> {
+    version.level(0).iter().try_for_each(|file| file.open().map(drop))
+}
+
+/// Options for a family that was not named: those given for all, with the order that is stored.
+fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
+    let mut options = options.clone();
+    if let Some(order) = UserOrder::by_name(comparator) {
+        options.order = order;
+    }
+    options
+}
+
+fn build_family(
+    context: &Context,
+    tables: Arc<TableStore>,
+    (id, name): (FamilyId, &str),
+    options: FamilyOptions,
+    version: Arc<Version>,
+    through: SeqNo,
+) -> Result<Arc<Family>> {
+    let mut options = options;
+    for warning in options.settle() {
+        tracing::warn!(warning, family = name, "options");
+    }
+    let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
+    let read = ReadContext {
+        order: InternalOrder::new(options.order.clone()),
+        merge_operator: options.merge_operator.clone(),
+        prefix_extractor: options.prefix_extractor(),
+        max_sequential_skip: options.max_sequential_skip_in_iterations,
+    };
+    let memtable = create_memtable(&*factory, &options, id, 0)?;
+    let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };
+    Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, factory, tables, read, view }))
+}
+
+/// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
+pub(crate) fn make_family(core: &Core, id: FamilyId, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+    options.validate()?;
+    let shared =
+        Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
+    let last_seq = core.commit.lock().last_seq;
+    let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
+    let tables = shared.table_store(&core.context, &options);
+    build_family(&core.context, tables, (id, name), options, version, last_seq)
+}
+
+impl Core {
+    /// Everything a new MANIFEST starts from. Where the caller holds the manifest lock, exactly the state of the old one.
+    pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
+        // All of RocksDB's logs that were found at open are in tables by the time that a MANIFEST is written.
+        let log_number = self.first_own_file;
+        let state = self.state.lock();
+        let family = |family: &FamilyState| FamilySnapshot {
+            id: family.family.id(),
+            name: family.family.name().to_owned(),
+            comparator: family.family.order().user.name().to_owned(),
+            log_number,
+            flushed_through: family.flushed_through,
+            linked_ingests: Vec::new(),
+            version: family.version.clone(),
+        };
+        ManifestSnapshot {
+            db_id: Some(self.context.db_id.clone()),
+            next_file: self.context.numbers.peek(),
+            last_seq: self.pipeline.visible(),
+            min_log_to_keep: log_number,
+            max_family: state.max_family,
+            log_ends,
+            families: state.families.values().map(family).collect(),
+        }
+    }
+
+    /// Writes the options in force beside the database, for people and tools. Not having it written harms nothing.
+    pub(crate) fn write_options_file(&self) {
+        let families: Vec<_> = self.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
+        let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
+        let text = ini::write(&self.context.options, &borrowed, ini::Audience::Spillway);
+        let name = file_name::format(FileType::Options, self.context.numbers.take());
+        let path = self.context.dir.join(name);
+        let written = write_whole(&*self.context.vfs, &path, text.as_bytes());
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot write the options file");
+        }
+    }
+
+    pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
+        match kind {
+            FileType::Log | FileType::RocksLog => self.context.log_dir().join(file_name::format(kind, number)),
+            _ => self.context.dir.join(file_name::format(kind, number)),
+        }
+    }
+}
+
+fn write_whole(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = vfs.create(path, IfExists::Truncate)?;
+    file.append(bytes, IoClass::Other)?;
+    file.sync(IoClass::Other)
+}
+
+fn read_identity(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
+    const IDENTITY_BYTES_MAX: u64 = 4096;
+    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
+    if !vfs.exists(&path)? {
+        return Ok(None);
+    }
+    let bytes = vfs::read_all(vfs, &path, IDENTITY_BYTES_MAX, IoClass::Other)?;
+    Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+fn write_identity(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
+    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
+    if vfs.exists(&path)? {
+        return Ok(());
+    }
+    write_whole(vfs, &path, id.as_bytes())
+}
+
+/// A random UUID, version 4, as RocksDB's ids look.
+fn new_identity(vfs: &dyn Vfs) -> String {
+    let (high, low) = (vfs.random_u64(), vfs.random_u64());
+    let high = (high & !0xF000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    let low_bits = low & 0xFFFF_FFFF_FFFF;
+    format!("{:08x}-{:04x}-{:04x}-{:04x}-{low_bits:012x}", high >> 32, (high >> 16) & 0xFFFF, high & 0xFFFF, low >> 48)
+}
+
+/// Twenty base-36 characters.
+fn new_session(vfs: &dyn Vfs) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let mut number = (u128::from(vfs.random_u64()) << 64) | u128::from(vfs.random_u64());
+    let digit = |_| {
+        let digit = DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0');
+        number /= 36;
+        char::from(digit)
+    };
+    (0..20).map(digit).collect()
+}
+
+pub(crate) fn list_families(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {
+    Ok(recover::recover(&**vfs, dir)?.families.into_iter().map(|family| family.name).collect())
+}
+
+pub(crate) fn destroy(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<()> {
+    if !vfs.exists(dir)? {
+        return Ok(());
+    }
+    let lock = vfs.lock(&lock_path(dir))?;
+    for name in vfs.read_dir(dir)? {
+        if file_name::parse(&name).is_some_and(|(kind, _)| kind != FileType::Lock) {
+            vfs.remove_file(&dir.join(name))?;
+        }
+    }
+    drop(lock);
+    vfs.remove_file(&lock_path(dir))?;
+    let _ = vfs.remove_dir(dir); // other files may be in it
+    Ok(())
+}

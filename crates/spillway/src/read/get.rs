@@ -1,0 +1,95 @@
+//! Point lookups: the mutable memtable, the queue, level 0 from newest to oldest, then one table of every level below.
+//! Keeps Q1, V1.
+
+use std::cell::Cell;
+
+use base::{LookupKey, Result, SeqNo};
+use table::TableReadOptions;
+
+use super::ReadContext;
+use super::options::ReadOptions;
+use super::search::{Found, Search, Source};
+use super::view::ReadView;
+use crate::flush::flushable::Flushable;
+use crate::version::level::overlaps;
+use crate::version::table_file::TableFile;
+
+thread_local! {
+    /// The lookup key's memory, used again by every lookup of a thread.
+    static LOOKUP: Cell<LookupKey> = Cell::default();
+}
+
+/// Looks `user_key` up as of `seq`.
+///
+/// # Errors
+/// What reading a table yields; what [`ReadContext::merge`] yields.
+pub fn get(
+    view: &ReadView,
+    context: &ReadContext,
+    user_key: &[u8],
+    seq: SeqNo,
+    options: &ReadOptions,
+) -> Result<Found> {
+    // A thread that is ending may have lost its own already.
+    let mut key = LOOKUP.try_with(Cell::take).unwrap_or_default();
+    key.set(user_key, seq);
+    let mut lookup = Lookup { key: &key, options: options.for_tables(), search: Search::new(context, user_key, seq) };
+    let walked = lookup.walk(view);
+    let found = walked.and_then(|()| lookup.search.finish());
+    let _ = LOOKUP.try_with(|kept| kept.set(key));
+    found
+}
+
+struct Lookup<'a> {
+    key: &'a LookupKey,
+    options: TableReadOptions,
+    search: Search<'a>,
+}
+
+impl Lookup<'_> {
+    fn walk(&mut self, view: &ReadView) -> Result<()> {
+        if self.in_flushable(&*view.mutable)? {
+            return Ok(());
+        }
+        for flushable in &view.queue {
+            if self.in_flushable(&**flushable)? {
+                return Ok(());
+            }
+        }
+        let version = &*view.version;
+        let (order, user_key) = (&version.order().user, self.key.user_key());
+        for file in version.level(0) {
+            if overlaps(order, &file.meta, Some(user_key), Some(user_key)) && self.in_table(file, 0)? {
+                return Ok(());
+            }
+        }
+        for level in 1..version.num_levels() {
+            for file in version.candidates(level, user_key) {
+                if self.in_table(file, level)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a source to the search; true where older ones cannot matter.
+    fn in_flushable(&mut self, flushable: &dyn Flushable) -> Result<bool> {
+        self.search.cover(flushable.tombstones()?.as_deref());
+        flushable.get(self.key, &self.options, &mut |seq, kind, value| self.search.entry(seq, kind, value))?;
+        Ok(self.search.decided_by(Source::Queue))
+    }
+
+    fn in_table(&mut self, file: &TableFile, level: usize) -> Result<bool> {
+        let Lookup { key, options, search } = self;
+        file.with(|table| {
+            search.cover(table.tombstones().as_deref());
+            table.get(key, options, &mut |seq, kind, value| search.entry(seq, kind, value))
+        })?;
+        Ok(search.decided_by(Source::Level(level)))
+    }
+}
+
+#[cfg(test)]
+#[path = "get_tests.rs"]
+mod tests;

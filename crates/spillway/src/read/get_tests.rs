@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use base::key::encode;
+use base::{ErrorKind, ValueKind};
+
+use super::*;
+use crate::read::multi_get::multi_get;
+use crate::read::testing::{
+    FakeTable, KEYS, Random, VersionMaker, Write, context, history, key_name, memtable_of, model, view_of,
+};
+
+#[test]
+fn lookups_agree_with_the_model() {
+    let options = ReadOptions::default();
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        let writes = history(&mut random, 120);
+        let view = view_of(&mut random, &writes);
+        for _ in 0..6 {
+            let seq = SeqNo(random.below(122));
+            let expected = model(&writes, seq);
+            let names: Vec<Vec<u8>> = (0..KEYS + 1).map(|_| key_name(random.below(KEYS + 1))).collect();
+            for name in &names {
+                let found = get(&view, &context(), name, seq, &options).unwrap();
+                assert_eq!(found.value.as_deref(), expected.get(name).map(Vec::as_slice), "seed {seed} at {seq}: {name:?}");
+            }
+            let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+            let many = multi_get(&view, &context(), &keys, seq, &options);
+            assert_eq!(many.len(), keys.len());
+            for (key, found) in keys.iter().zip(many) {
+                let found = found.unwrap().value;
+                assert_eq!(found.as_deref(), expected.get(*key).map(Vec::as_slice), "seed {seed} at {seq}: {key:?}");
+            }
+        }
+    }
+}
+
+fn write(key: &str, seq: u64, kind: ValueKind, value: &str) -> Write {
+    Write { key: key.into(), seq: SeqNo(seq), kind, value: value.into() }
+}
+
+fn table(key: &str, seq: u64) -> ((Vec<u8>, Vec<u8>), FakeTable) {
+    let internal = encode(key.as_bytes(), SeqNo(seq), ValueKind::Value);
+    ((internal.clone(), internal.clone()), FakeTable::new(vec![(internal, b"v".to_vec())], None))
+}
+
+#[test]
+fn a_lookup_tells_which_part_answered() {
+    let mut maker = VersionMaker::default();
+    for (level, key) in [(0, "zero"), (1, "one"), (2, "two")] {
+        let (bounds, table) = table(key, 3);
+        maker.add(level, bounds, table);
+    }
+    let writes = [write("young", 9, ValueKind::Value, "v"), write("t", 8, ValueKind::RangeDeletion, "u")];
+    let view = ReadView { mutable: memtable_of(&writes), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let source = |key: &str, seq| {
+        get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().source
+    };
+    assert_eq!(source("young", 9), Some(Source::Queue));
+    assert_eq!(source("zero", 9), Some(Source::Level(0)));
+    assert_eq!(source("one", 9), Some(Source::Level(1)));
+    assert_eq!(source("two", 7), Some(Source::Level(2)));
+    assert_eq!(source("two", 9), Some(Source::Queue), "the tombstone answers");
+    assert_eq!(source("none", 9), None);
+}
+
+/// An unreadable table fails the keys that need it, and no others.
+#[test]
+fn errors_reach_the_keys_that_they_concern() {
+    let mut maker = VersionMaker::default();
+    let (bounds, bad) = table("bad", 3);
+    let lost = maker.add(1, bounds, bad);
+    let (bounds, good) = table("good", 3);
+    maker.add(1, bounds, good);
+    maker.lose(lost);
+    let view = ReadView { mutable: memtable_of(&[]), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let keys: [&[u8]; 3] = [b"good", b"bad", b"other"];
+    let found = multi_get(&view, &context(), &keys, SeqNo(9), &ReadOptions::default());
+    assert_eq!(found[0].as_ref().unwrap().value.as_deref(), Some(&b"v"[..]));
+    assert_eq!(found[1].as_ref().unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(found[2].as_ref().unwrap().value.is_none());
+    assert!(get(&view, &context(), b"bad", SeqNo(9), &ReadOptions::default()).is_err());
+}
+
+#[test]
+fn operands_need_an_operator() {
+    let view = ReadView {
+        mutable: memtable_of(&[write("k", 4, ValueKind::Merge, "1")]),
+        queue: Vec::new(),
+        version: Arc::new(VersionMaker::default().build()),
+    };
+    let context = ReadContext { merge_operator: None, ..context() };
+    let error = get(&view, &context, b"k", SeqNo(9), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains("merge_operator"));
+}

@@ -1,0 +1,146 @@
+//! Walking backward: the cursor meets the oldest version of a key first, so that each key is worked out before it is
+//! known whether it is shown.
+
+use base::key::{SEEK_KIND, append, user_key};
+use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
+
+use super::{DbIterator, Position, bad_entry};
+
+/// What the versions of a key met so far come to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Latest {
+    /// Nothing, under the operands gathered.
+    Absent,
+    /// The bytes in `value`, under the operands gathered.
+    Present,
+}
+
+impl DbIterator {
+    /// Shows the last key, from the cursor back, that exists.
+    pub(super) fn settle_backward(&mut self) -> bool {
+        let mut covered_run = 0;
+        let mut skipped = 0;
+        while self.cursor.valid() {
+            let passing = user_key(self.cursor.key());
+            if self.bounds.is_before_lower(&self.context.order, passing) || self.leaves_prefix(passing) {
+                return self.leave();
+            }
+            self.save_key();
+            let covered = self.cover.newest_over(&self.key);
+            match self.resolve_backward(covered, &mut skipped) {
+                // An error of the cursor may have hidden a newer version.
+                Ok(_) if self.cursor.status().is_err() => return self.cursor_ended(),
+                Ok(true) => {
+                    self.position = Position::Before;
+                    return true;
+                }
+                Ok(false) => {}
+                Err(error) => return self.fail(error),
+            }
+            if skipped > self.skippable_max {
+                return self.fail_skipping();
+            }
+            covered_run = if covered > SeqNo::ZERO { covered_run + 1 } else { 0 };
+            if covered_run > self.steps_max {
+                covered_run = 0;
+                self.jump_backward();
+            }
+        }
+        self.cursor_ended()
+    }
+
+    /// Works out the value of `key`, whose oldest entry the cursor stands on, and moves the cursor before all of them;
+    /// false where the key does not exist. Entries older than `covered` are deleted; `skipped` counts hidden ones.
+    fn resolve_backward(&mut self, covered: SeqNo, skipped: &mut u64) -> Result<bool> {
+        let mut latest = Latest::Absent;
+        let mut steps = 0;
+        self.operands.clear();
+        loop {
+            let internal_key = self.cursor.key();
+            let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };
+            if entry.seq > self.seq {
+                self.pass_newer(skipped);
+                break;
+            }
+            if steps > self.steps_max {
+                return self.resolve_by_seek(covered);
+            }
+            latest = self.take_version(entry.kind, entry.seq < covered, latest)?;
+            if latest == Latest::Absent && self.operands.is_empty() {
+                *skipped += 1;
+            }
+            steps += 1;
+            if !self.cursor.prev() || !self.stands_on_key() {
+                break;
+            }
+        }
+        self.merge_gathered(latest)
+    }
+
+    /// Adds the entry under the cursor, newer than all before it.
+    fn take_version(&mut self, kind: ValueKind, covered: bool, latest: Latest) -> Result<Latest> {
+        match kind {
+            ValueKind::RangeDeletion => return Err(bad_entry(self.cursor.key())),
+            ValueKind::Merge if !covered => {
+                self.operands.push(self.cursor.value());
+                return Ok(latest);
+            }
+            ValueKind::Value if !covered => {
+                self.operands.clear();
+                self.value.clear();
+                self.value.extend_from_slice(self.cursor.value());
+                return Ok(Latest::Present);
+            }
+            _ => {}
+        }
+        self.operands.clear();
+        Ok(Latest::Absent)
+    }
+
+    fn merge_gathered(&mut self, latest: Latest) -> Result<bool> {
+        let present = latest == Latest::Present;
+        if self.operands.is_empty() {
+            return Ok(present);
+        }
+        let existing = present.then_some(self.value.as_slice());
+        self.value = self.context.merge(&self.key, existing, &self.operands.in_order())?;
+        Ok(true)
+    }
+
+    fn stands_on_key(&self) -> bool {
+        self.context.order.user.equal(user_key(self.cursor.key()), &self.key)
+    }
+
+    /// Moves the cursor before the entries of `key` that are too new.
+    fn pass_newer(&mut self, skipped: &mut u64) {
+        for _ in 0..self.steps_max {
+            *skipped += 1;
+            if !self.cursor.prev() || !self.stands_on_key() {
+                return;
+            }
+        }
+        self.seek_before_key();
+    }
+
+    /// What [`resolve_backward`](Self::resolve_backward) does, for a key of many versions: from the newest visible one.
+    #[cold]
+    fn resolve_by_seek(&mut self, covered: SeqNo) -> Result<bool> {
+        self.target.clear();
+        append(&mut self.target, &self.key, self.seq, SEEK_KIND);
+        self.cursor.seek(&self.target);
+        let exists = self.resolve_forward(covered)?;
+        self.cursor.status()?;
+        self.seek_before_key();
+        Ok(exists)
+    }
+
+    /// Seeks past the entries that the tombstone over `key` deletes.
+    #[cold]
+    fn jump_backward(&mut self) {
+        if let (true, Some(hole)) = (self.cursor.valid(), self.cover.hole()) {
+            self.target.clear();
+            append(&mut self.target, hole.start, SeqNo::MAX, SEEK_KIND);
+            self.cursor.skip_from(hole.rank + 1, &self.target);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Walking forward: from where the cursor stands to the next entry that is to be shown.
+
+use base::key::{SEEK_KIND, append, user_key};
+use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
+
+use super::{DbIterator, Position, bad_entry};
+
+/// Why an entry is not shown: what the run of its like is sought past by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hidden {
+    /// Written after the iterator's number.
+    TooNew,
+    /// A version of the key passed last.
+    Passed,
+    /// Under a range tombstone.
+    Covered,
+    /// The newest visible version of its key says that the key is deleted.
+    Deleted,
+}
+
+impl DbIterator {
+    /// Shows the first entry from the cursor on that is visible. `hide_key`: entries of `key` are not.
+    pub(super) fn settle_forward(&mut self, mut hide_key: bool) -> bool {
+        let mut run = 0;
+        let mut run_of = Hidden::Deleted;
+        let mut skipped = 0;
+        while self.cursor.valid() {
+            let internal_key = self.cursor.key();
+            let Some(ParsedKey { user_key, seq, kind }) = ParsedKey::parse(internal_key) else {
+                return self.fail(bad_entry(internal_key));
+            };
+            if self.bounds.is_past_upper(&self.context.order, user_key) || self.leaves_prefix(user_key) {
+                return self.leave();
+            }
+            let hidden = if seq > self.seq {
+                Hidden::TooNew
+            } else if hide_key && self.context.order.user.equal(user_key, &self.key) {
+                Hidden::Passed
+            } else if seq < self.cover.newest_over(user_key) {
+                Hidden::Covered
+            } else {
+                match kind {
+                    ValueKind::Value => {
+                        self.position = Position::OnEntry;
+                        return true;
+                    }
+                    ValueKind::Merge => return self.show_merged(),
+                    ValueKind::Deletion | ValueKind::SingleDeletion => Hidden::Deleted,
+                    ValueKind::RangeDeletion => return self.fail(bad_entry(internal_key)),
+                }
+            };
+            skipped += 1;
+            if skipped > self.skippable_max {
+                return self.fail_skipping();
+            }
+            if hidden == Hidden::Deleted {
+                self.save_key();
+                hide_key = true;
+            }
+            run = if hidden == run_of { run + 1 } else { 1 };
+            run_of = hidden;
+            if run <= self.steps_max || hidden == Hidden::Deleted {
+                self.cursor.next();
+            } else {
+                run = 0;
+                self.jump_forward(hidden);
+            }
+        }
+        self.cursor_ended()
+    }
+
+    /// Seeks past the run of hidden entries that the cursor stands in.
+    #[cold]
+    fn jump_forward(&mut self, hidden: Hidden) {
+        match hidden {
+            Hidden::TooNew => {
+                self.target.clear();
+                append(&mut self.target, user_key(self.cursor.key()), self.seq, SEEK_KIND);
+                self.cursor.seek(&self.target);
+            }
+            Hidden::Passed => self.seek_behind_key(),
+            Hidden::Covered | Hidden::Deleted => {
+                if !self.cursor.next() {
+                    return;
+                }
+                if let Some(hole) = self.cover.hole() {
+                    self.target.clear();
+                    append(&mut self.target, hole.end, SeqNo::MAX, SEEK_KIND);
+                    self.cursor.skip_from(hole.rank + 1, &self.target);
+                }
+            }
+        }
+    }
+
+    /// Shows the key whose newest visible entry, a merge operand, the cursor stands on.
+    fn show_merged(&mut self) -> bool {
+        self.save_key();
+        let covered = self.cover.newest_over(&self.key);
+        match self.resolve_forward(covered) {
+            Ok(_) if self.cursor.status().is_err() => self.cursor_ended(),
+            Ok(exists) => {
+                debug_assert!(exists, "a merge operand makes the key exist");
+                self.position = Position::Behind;
+                true
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Works out the value of `key` from the entry under the cursor, its newest visible one, and older ones, walking
+    /// forward; false where the key is deleted. Entries older than `covered` are. The cursor's errors are not looked at.
+    pub(super) fn resolve_forward(&mut self, covered: SeqNo) -> Result<bool> {
+        self.operands.clear();
+        while self.cursor.valid() {
+            let internal_key = self.cursor.key();
+            let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };
+            if entry.seq < covered || !self.context.order.user.equal(entry.user_key, &self.key) {
+                break;
+            }
+            match entry.kind {
+                ValueKind::Merge => self.operands.push(self.cursor.value()),
+                ValueKind::Value if self.operands.is_empty() => {
+                    self.value.clear();
+                    self.value.extend_from_slice(self.cursor.value());
+                    return Ok(true);
+                }
+                ValueKind::Value => {
+                    let operands = self.operands.reversed();
+                    self.value = self.context.merge(&self.key, Some(self.cursor.value()), &operands)?;
+                    return Ok(true);
+                }
+                ValueKind::Deletion | ValueKind::SingleDeletion => break,
+                ValueKind::RangeDeletion => return Err(bad_entry(internal_key)),
+            }
+            self.cursor.next();
+        }
+        if self.operands.is_empty() {
+            return Ok(false);
+        }
+        self.value = self.context.merge(&self.key, None, &self.operands.reversed())?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,259 @@
+//! A sorted run of tables that do not overlap, walked as one: a level of a version, or a compaction's inputs from one.
+
+use std::sync::Arc;
+
+use base::{Cursor, Error, InternalOrder, Result};
+use table::TableReadOptions;
+
+use super::tombstones::CoverFeed;
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// The tables to walk, ascending.
+pub enum LevelFiles {
+    OfVersion(Arc<Version>, usize),
+    Listed(Vec<Arc<TableFile>>),
+}
+
+impl LevelFiles {
+    fn get(&self) -> &[Arc<TableFile>] {
+        match self {
+            LevelFiles::OfVersion(version, level) => version.level(*level),
+            LevelFiles::Listed(files) => files,
+        }
+    }
+}
+
+/// User keys outside which nothing is asked for: tables wholly outside are not opened.
+#[derive(Clone, Default)]
+pub struct UserBounds {
+    /// Inclusive.
+    pub lower: Option<Vec<u8>>,
+    /// Exclusive.
+    pub upper: Option<Vec<u8>>,
+}
+
+impl UserBounds {
+    pub fn is_past_upper(&self, order: &InternalOrder, user_key: &[u8]) -> bool {
+        self.upper.as_ref().is_some_and(|upper| order.user.compare(user_key, upper).is_ge())
+    }
+
+    pub fn is_before_lower(&self, order: &InternalOrder, user_key: &[u8]) -> bool {
+        self.lower.as_ref().is_some_and(|lower| order.user.compare(user_key, lower).is_lt())
+    }
+
+    /// Whether no key of the table is within the bounds.
+    pub fn exclude(&self, order: &InternalOrder, file: &TableFile) -> bool {
+        self.is_past_upper(order, file.smallest_user_key()) || self.exclude_below(order, file)
+    }
+
+    fn exclude_below(&self, order: &InternalOrder, file: &TableFile) -> bool {
+        self.lower.as_ref().is_some_and(|lower| {
+            let ends = order.user.compare(file.largest_user_key(), lower);
+            ends.is_lt() || (ends.is_eq() && file.meta.largest_is_exclusive())
+        })
+    }
+}
+
+/// A cursor over a sorted run. Opens a table when the walk reaches it, and holds one at a time.
+pub struct LevelCursor {
+    order: InternalOrder,
+    files: LevelFiles,
+    options: TableReadOptions,
+    bounds: UserBounds,
+    /// Is told of every table opened that has range tombstones.
+    feed: Option<CoverFeed>,
+    /// The open table: its index, and the cursor over it.
+    at: usize,
+    table: Option<Box<dyn Cursor>>,
+    valid: bool,
+    error: Option<Error>,
+}
+
+impl LevelCursor {
+    pub fn new(order: InternalOrder, files: LevelFiles, options: TableReadOptions) -> Self {
+        LevelCursor {
+            order,
+            files,
+            options,
+            bounds: UserBounds::default(),
+            feed: None,
+            at: 0,
+            table: None,
+            valid: false,
+            error: None,
+        }
+    }
+
+    #[must_use]
+    pub fn within(mut self, bounds: UserBounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// Has `feed` told of the range tombstones of every table opened. A key is reached only when every table of the run
+    /// that spans it is open, so that the feed knows what covers it.
+    #[must_use]
+    pub fn feeding(mut self, feed: CoverFeed) -> Self {
+        self.feed = Some(feed);
+        self
+    }
+
+    /// Stands on the table `index`, opening it unless it is open.
+    fn enter(&mut self, index: usize) -> Option<&mut Box<dyn Cursor>> {
+        if self.table.is_none() || self.at != index {
+            let file = self.files.get().get(index)?;
+            self.table = None;
+            match open(file, &self.options, self.feed.as_ref()) {
+                Ok(cursor) => self.table = Some(cursor),
+                Err(error) => self.error = Some(error),
+            }
+            self.at = index;
+        }
+        self.table.as_mut()
+    }
+
+    /// Ends the walk, noting the error of the table where that was the cause.
+    fn end(&mut self) -> bool {
+        self.valid = false;
+        false
+    }
+
+    fn table_failed(&mut self) -> bool {
+        if let Some(Err(error)) = self.table.as_ref().map(Cursor::status) {
+            self.error = Some(error);
+        }
+        self.error.is_some()
+    }
+
+    /// Stands on the first entry of the first table from `index` on that has any.
+    fn first_from(&mut self, mut index: usize) -> bool {
+        loop {
+            let Some(file) = self.files.get().get(index) else { return self.end() };
+            if self.bounds.is_past_upper(&self.order, file.smallest_user_key()) {
+                return self.end();
+            }
+            if self.enter(index).is_some_and(|table| table.seek_to_first()) {
+                self.valid = true;
+                return true;
+            }
+            if self.table_failed() {
+                return self.end();
+            }
+            index += 1;
+        }
+    }
+
+    /// Stands on the last entry of the last table before `end` that has any.
+    fn last_before(&mut self, mut end: usize) -> bool {
+        loop {
+            let Some(index) = end.checked_sub(1) else { return self.end() };
+            let Some(file) = self.files.get().get(index) else { return self.end() };
+            if self.bounds.exclude_below(&self.order, file) {
+                return self.end();
+            }
+            if self.enter(index).is_some_and(|table| table.seek_to_last()) {
+                self.valid = true;
+                return true;
+            }
+            if self.table_failed() {
+                return self.end();
+            }
+            end = index;
+        }
+    }
+}
+
+fn open(file: &TableFile, options: &TableReadOptions, feed: Option<&CoverFeed>) -> Result<Box<dyn Cursor>> {
+    let table = file.open()?;
+    if let (Some(feed), Some(tombstones)) = (feed, table.tombstones()) {
+        feed.add(file, tombstones);
+    }
+    Ok(table.cursor(options))
+}
+
+impl Cursor for LevelCursor {
+    fn valid(&self) -> bool {
+        self.valid
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        self.error = None;
+        let (order, bounds) = (&self.order, &self.bounds);
+        let index = self.files.get().partition_point(|file| bounds.exclude_below(order, file));
+        self.first_from(index)
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        self.error = None;
+        let (order, bounds) = (&self.order, &self.bounds);
+        let files = self.files.get();
+        let end = files.partition_point(|file| !bounds.is_past_upper(order, file.smallest_user_key()));
+        self.last_before(end)
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        self.error = None;
+        let order = &self.order;
+        let index = self.files.get().partition_point(|file| order.compare(&file.meta.largest, target).is_lt());
+        let Some(file) = self.files.get().get(index) else { return self.end() };
+        if self.bounds.is_past_upper(&self.order, file.smallest_user_key()) {
+            return self.end();
+        }
+        if self.enter(index).is_some_and(|table| table.seek(target)) {
+            self.valid = true;
+            return true;
+        }
+        if self.table_failed() { self.end() } else { self.first_from(index + 1) }
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        self.error = None;
+        let order = &self.order;
+        let end = self.files.get().partition_point(|file| order.compare(&file.meta.smallest, target).is_le());
+        let Some(index) = end.checked_sub(1) else { return self.end() };
+        let Some(file) = self.files.get().get(index) else { return self.end() };
+        if self.bounds.exclude_below(&self.order, file) {
+            return self.end();
+        }
+        if self.enter(index).is_some_and(|table| table.seek_for_prev(target)) {
+            self.valid = true;
+            return true;
+        }
+        if self.table_failed() { self.end() } else { self.last_before(index) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> bool {
+        if self.table.as_mut().is_some_and(|table| table.next()) {
+            return true;
+        }
+        if self.table_failed() { self.end() } else { self.first_from(self.at + 1) }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> bool {
+        if self.table.as_mut().is_some_and(|table| table.prev()) {
+            return true;
+        }
+        if self.table_failed() { self.end() } else { self.last_before(self.at) }
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        if self.valid { self.table.as_ref().map_or(&[], Cursor::key) } else { &[] }
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        if self.valid { self.table.as_ref().map_or(&[], Cursor::value) } else { &[] }
+    }
+
+    fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+#[path = "level_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! Reading: views, point lookups, iterators, snapshots.
+//!
+//! A read takes a [`ReadView`](view::ReadView) and a sequence number (V1) and asks the view's parts from young to old
+//! (Q1): [`get`] walks them for one key, [`iterator`] merges their cursors ([`merging`], [`level`]) and hides what the
+//! number does not see; [`tombstones`] tells both what range deletions cover.
+
+pub mod get;
+pub mod iterator;
+pub mod level;
+pub mod merging;
+pub mod multi_get;
+pub mod options;
+pub mod search;
+pub mod snapshot;
+pub mod tombstones;
+pub mod view;
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::sync::Arc;
+
+use base::extend::{MergeOperator, PrefixExtractor};
+use base::{Error, InternalOrder, Result};
+
+/// What a read needs to know of a family. Cheap to clone.
+#[derive(Clone)]
+pub struct ReadContext {
+    pub order: InternalOrder,
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    /// Entries an iterator steps over one by one before it seeks past the rest of a run that it must hide.
+    pub max_sequential_skip: u64,
+}
+
+impl ReadContext {
+    /// Applies merge operands, oldest first, to the value below them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family has no merge operator. `Corruption`: the operator cannot apply the operands.
+    pub fn merge(&self, user_key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+        let Some(operator) = &self.merge_operator else {
+            return Err(Error::invalid_argument("the key has merge operands, but merge_operator is not set"));
+        };
+        operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+            let count = operands.len();
+            Error::corruption(format!("merge operator \"{}\" cannot apply {count} operands", operator.name()))
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! What a lookup has learned of one key, walking from the newest source to the oldest.
+
+use base::tombstone::FragmentedTombstones;
+use base::{Error, Pinned, Result, SeqNo, ValueKind};
+use table::TableValue;
+
+use super::ReadContext;
+
+/// Which part of a view decided a lookup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The mutable memtable or another entry of the queue.
+    Queue,
+    Level(usize),
+}
+
+/// What a lookup found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// `None`: the key does not exist at that number.
+    pub value: Option<Pinned>,
+    /// Where the answer came from; `None` where no part held the key.
+    pub source: Option<Source>,
+}
+
+enum Outcome {
+    Value(Pinned),
+    Deleted,
+    Failed(Error),
+}
+
+/// The state of one key's lookup. Sources are shown to it from newest to oldest (Q1), each with its tombstones first.
+pub struct Search<'a> {
+    context: &'a ReadContext,
+    user_key: &'a [u8],
+    seq: SeqNo,
+    /// The newest visible tombstone over the key so far.
+    covered: SeqNo,
+    /// Merge operands, newest first.
+    operands: Vec<Pinned>,
+    outcome: Option<Outcome>,
+    source: Option<Source>,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(context: &'a ReadContext, user_key: &'a [u8], seq: SeqNo) -> Self {
+        Search { context, user_key, seq, covered: SeqNo::ZERO, operands: Vec::new(), outcome: None, source: None }
+    }
+
+    /// Notes the range tombstones of the source that is shown next.
+    pub fn cover(&mut self, tombstones: Option<&FragmentedTombstones>) {
+        if let Some(seq) = tombstones.and_then(|t| t.covering(self.user_key, self.seq)) {
+            self.covered = self.covered.max(seq);
+        }
+    }
+
+    /// Takes the key's next older entry; false where nothing older matters.
+    pub fn entry(&mut self, seq: SeqNo, kind: ValueKind, value: TableValue<'_>) -> bool {
+        if self.outcome.is_some() {
+            return false;
+        }
+        if seq < self.covered {
+            self.outcome = Some(Outcome::Deleted);
+            return false;
+        }
+        match kind {
+            ValueKind::Merge => {
+                self.operands.push(value.pin());
+                return true;
+            }
+            ValueKind::Value => self.outcome = Some(Outcome::Value(value.pin())),
+            ValueKind::Deletion | ValueKind::SingleDeletion => self.outcome = Some(Outcome::Deleted),
+            ValueKind::RangeDeletion => {
+                let error = Error::corruption("a range deletion stands among the point entries of a key");
+                self.outcome = Some(Outcome::Failed(error));
+            }
+        }
+        false
+    }
+
+    /// Notes that a source could not be read. An entry found before that stands: nothing newer was left to read.
+    pub fn fail_unless_found(&mut self, error: &Error) {
+        self.outcome.get_or_insert_with(|| Outcome::Failed(error.clone()));
+    }
+
+    /// Ends a source; true where older sources cannot matter. A tombstone covers everything in them.
+    pub fn decided_by(&mut self, source: Source) -> bool {
+        if self.is_decided() {
+            self.source = self.source.or(Some(source));
+            return true;
+        }
+        false
+    }
+
+    pub fn is_decided(&self) -> bool {
+        self.outcome.is_some() || self.covered > SeqNo::ZERO
+    }
+
+    /// The answer, operands merged.
+    pub fn finish(self) -> Result<Found> {
+        let base = match self.outcome {
+            Some(Outcome::Failed(error)) => return Err(error),
+            Some(Outcome::Value(value)) => Some(value),
+            Some(Outcome::Deleted) | None => None,
+        };
+        if self.operands.is_empty() {
+            return Ok(Found { value: base, source: self.source });
+        }
+        let operands: Vec<&[u8]> = self.operands.iter().rev().map(|operand| &**operand).collect();
+        let merged = self.context.merge(self.user_key, base.as_deref(), &operands)?;
+        Ok(Found { value: Some(Pinned::from(merged)), source: self.source })
+    }
+}

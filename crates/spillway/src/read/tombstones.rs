@@ -1,0 +1,251 @@
+//! What range tombstones cover, as a walk over the keys asks.
+//!
+//! Every source of a view that has range tombstones is known here by its rank, its place among the merged children,
+//! youngest first. Between two neighbouring bounds of all fragments the answer does not change: such a *span* is kept,
+//! so that a walk computes it once per span, and where no source has tombstones nothing is computed at all.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
+use base::{FileNumber, SeqNo, UserOrder};
+use parking_lot::Mutex;
+
+use crate::version::table_file::{FileMeta, TableFile};
+
+/// The tombstones of one flushable or table.
+struct Source {
+    rank: usize,
+    tombstones: Arc<FragmentedTombstones>,
+    /// The first fragment that ends after the key last asked for.
+    at: usize,
+}
+
+/// Where cursors that open tables on their way leave the tombstones they find. Clones of one rank share the list.
+#[derive(Clone)]
+pub struct CoverFeed {
+    order: UserOrder,
+    rank: usize,
+    shared: Arc<Feed>,
+}
+
+#[derive(Default)]
+struct Feed {
+    /// Sources ever added: tells without the lock whether there are new ones.
+    added: AtomicUsize,
+    list: Mutex<FeedList>,
+}
+
+#[derive(Default)]
+struct FeedList {
+    waiting: Vec<Source>,
+    known: BTreeSet<FileNumber>,
+}
+
+impl CoverFeed {
+    /// Notes the tombstones of a table, once.
+    pub fn add(&self, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
+        let mut list = self.shared.list.lock();
+        if list.known.insert(file.number()) {
+            let tombstones = clipped(&self.order, &file.meta, tombstones);
+            list.waiting.push(Source { rank: self.rank, tombstones, at: 0 });
+            self.shared.added.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The tombstones of a table as far as its bounds go. Older versions of RocksDB wrote a tombstone whole into every table
+/// that a compaction cut it over; outside the table it says nothing, and there may be newer entries there whose numbers
+/// have been zeroed since.
+pub fn clipped(order: &UserOrder, file: &FileMeta, all: Arc<FragmentedTombstones>) -> Arc<FragmentedTombstones> {
+    let (Some(first), Some(last)) = (all.fragments().first(), all.fragments().last()) else { return all };
+    let start = file.smallest_user_key();
+    let end = exclusive_end(order, file);
+    let past_end = |key: &[u8]| end.as_ref().is_some_and(|end| order.compare(key, end).is_gt());
+    if order.compare(&first.start, start).is_ge() && !past_end(&last.end) {
+        return all;
+    }
+    let mut inside = Vec::new();
+    for fragment in all.fragments() {
+        let from = if order.compare(&fragment.start, start).is_lt() { start } else { &fragment.start };
+        let to = end.as_deref().filter(|_| past_end(&fragment.end)).unwrap_or(&fragment.end);
+        let piece = |&seq| RangeTombstone { start: from.to_vec(), end: to.to_vec(), seq };
+        inside.extend(fragment.seqs.iter().map(piece));
+    }
+    Arc::new(FragmentedTombstones::build(order.clone(), inside))
+}
+
+/// The first user key past the table; `None` where the order gives no way to name it.
+fn exclusive_end(order: &UserOrder, file: &FileMeta) -> Option<Vec<u8>> {
+    let mut end = file.largest_user_key().to_vec();
+    if !file.largest_is_exclusive() {
+        if !matches!(order, UserOrder::Bytewise) {
+            return None;
+        }
+        end.push(0);
+    }
+    Some(end)
+}
+
+/// The tombstones of all sources of a view, at one sequence number.
+pub struct CoverIndex {
+    order: UserOrder,
+    visible: SeqNo,
+    /// By rank.
+    sources: Vec<Source>,
+    feed: Arc<Feed>,
+    /// How many of those fed are among the sources.
+    taken: usize,
+    span: Span,
+}
+
+/// A range of user keys within which the same fragments apply. `None` bounds are the ends of the key space.
+#[derive(Default)]
+struct Span {
+    known: bool,
+    start: Edge,
+    end: Edge,
+    newest: SeqNo,
+}
+
+/// A user key in memory that is used again, or no bound at all.
+#[derive(Default)]
+struct Edge {
+    bounded: bool,
+    key: Vec<u8>,
+}
+
+impl Edge {
+    fn set(&mut self, key: Option<&[u8]>) {
+        self.bounded = key.is_some();
+        self.key.clear();
+        self.key.extend_from_slice(key.unwrap_or_default());
+    }
+}
+
+/// A range in which every entry of the children behind `rank` is deleted.
+pub struct Hole<'a> {
+    pub rank: usize,
+    pub start: &'a [u8],
+    pub end: &'a [u8],
+}
+
+impl CoverIndex {
+    /// Tombstones above `visible` count for nothing.
+    pub fn new(order: UserOrder, visible: SeqNo) -> Self {
+        let feed = Arc::default();
+        CoverIndex { order, visible, sources: Vec::new(), feed, taken: 0, span: Span::default() }
+    }
+
+    pub fn add(&mut self, rank: usize, tombstones: Arc<FragmentedTombstones>) {
+        self.insert(Source { rank, tombstones, at: 0 });
+    }
+
+    /// Adds the tombstones of a table, as far as its bounds go.
+    pub fn add_table(&mut self, rank: usize, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
+        self.add(rank, clipped(&self.order, &file.meta, tombstones));
+    }
+
+    /// For a child that will find tables with tombstones on its way.
+    pub fn feed(&self, rank: usize) -> CoverFeed {
+        CoverFeed { order: self.order.clone(), rank, shared: self.feed.clone() }
+    }
+
+    fn insert(&mut self, source: Source) {
+        let at = self.sources.partition_point(|s| s.rank <= source.rank);
+        self.sources.insert(at, source);
+        self.span.known = false;
+    }
+
+    /// The newest visible tombstone over `user_key`; zero where there is none. Entries older than it are deleted.
+    #[inline]
+    pub fn newest_over(&mut self, user_key: &[u8]) -> SeqNo {
+        // Only this walk's own cursors feed, on the thread that asks: no ordering is needed.
+        if self.feed.added.load(Ordering::Relaxed) != self.taken {
+            self.take_fed();
+        }
+        if self.sources.is_empty() {
+            return SeqNo::ZERO;
+        }
+        if !self.span_holds(user_key) {
+            self.find_span(user_key);
+        }
+        self.span.newest
+    }
+
+    /// The range around the key last asked for in which the youngest source that covers it does so.
+    pub fn hole(&self) -> Option<Hole<'_>> {
+        self.sources.iter().find_map(|source| {
+            let fragment = source.fragment().filter(|f| f.newest_at(self.visible).is_some())?;
+            // Fragments end where the span ends or after it: the key asked for is inside if the span is.
+            let starts_before = self.span.start.bounded
+                && self.order.compare(&fragment.start, &self.span.start.key).is_le();
+            starts_before.then_some(Hole { rank: source.rank, start: &fragment.start, end: &fragment.end })
+        })
+    }
+
+    #[cold]
+    fn take_fed(&mut self) {
+        let fed = std::mem::take(&mut self.feed.list.lock().waiting);
+        self.taken += fed.len();
+        for source in fed {
+            self.insert(source);
+        }
+    }
+
+    fn span_holds(&self, user_key: &[u8]) -> bool {
+        let Span { known, start, end, .. } = &self.span;
+        *known
+            && (!start.bounded || self.order.compare(&start.key, user_key).is_le())
+            && (!end.bounded || self.order.compare(user_key, &end.key).is_lt())
+    }
+
+    fn find_span(&mut self, user_key: &[u8]) {
+        let order = &self.order;
+        let (mut start, mut end, mut newest) = (None, None, SeqNo::ZERO);
+        for source in &mut self.sources {
+            source.at = locate(&source.tombstones, source.at, user_key);
+            let inside = source.fragment().filter(|f| order.compare(&f.start, user_key).is_le());
+            let (from, to) = match inside {
+                Some(fragment) => (Some(&fragment.start), Some(&fragment.end)),
+                None => (source.fragment_before().map(|f| &f.end), source.fragment().map(|f| &f.start)),
+            };
+            if let Some(seq) = inside.and_then(|f| f.newest_at(self.visible)) {
+                newest = newest.max(seq);
+            }
+            start = [start, from].into_iter().flatten().max_by(|a, b| order.compare(a, b));
+            end = [end, to].into_iter().flatten().min_by(|a, b| order.compare(a, b));
+        }
+        self.span.known = true;
+        self.span.start.set(start.map(Vec::as_slice));
+        self.span.end.set(end.map(Vec::as_slice));
+        self.span.newest = newest;
+    }
+}
+
+impl Source {
+    fn fragment(&self) -> Option<&Fragment> {
+        self.tombstones.fragments().get(self.at)
+    }
+
+    fn fragment_before(&self) -> Option<&Fragment> {
+        self.tombstones.fragments().get(self.at.checked_sub(1)?)
+    }
+}
+
+/// The index of the first fragment that ends after `user_key`, looked for first beside `hint`, where a walk finds it.
+pub fn locate(tombstones: &FragmentedTombstones, hint: usize, user_key: &[u8]) -> usize {
+    let order = tombstones.order();
+    let ends_after = |i: usize| match tombstones.fragments().get(i) {
+        Some(fragment) => order.compare(&fragment.end, user_key).is_gt(),
+        None => true,
+    };
+    let is_first = |i: usize| ends_after(i) && i.checked_sub(1).is_none_or(|before| !ends_after(before));
+    let nearby = [hint, hint + 1, hint.saturating_sub(1)];
+    nearby.into_iter().find(|&i| i <= tombstones.fragments().len() && is_first(i)).unwrap_or_else(|| tombstones.seek(user_key))
+}
+
+#[cfg(test)]
+#[path = "tombstones_tests.rs"]
+mod tests;

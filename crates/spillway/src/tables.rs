@@ -1,0 +1,53 @@
+//! Opens the tables of a family.
+
+use std::sync::Arc;
+
+use base::options::{FamilyOptions, TableOptions};
+use base::extend::PrefixExtractor;
+use base::{InternalOrder, Result};
+use table::{BlockBasedTable, BlockCache, Table, TableContext};
+use vfs::IoClass;
+
+use crate::context::Context;
+use crate::version::recover::TablePaths;
+use crate::version::table_file::FileMeta;
+use crate::version::table_store::TableOpener;
+
+pub(crate) struct Opener {
+    context: Arc<Context>,
+    paths: TablePaths,
+    cache: Option<Arc<BlockCache>>,
+    order: InternalOrder,
+    options: TableOptions,
+    prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+}
+
+impl Opener {
+    pub fn new(context: Arc<Context>, cache: Arc<BlockCache>, options: &FamilyOptions) -> Self {
+        Opener {
+            paths: TablePaths(vec![context.dir.clone()]),
+            context,
+            cache: (!options.table.no_block_cache).then_some(cache),
+            order: InternalOrder::new(options.order.clone()),
+            options: options.table.clone(),
+            prefix_extractor: options.prefix_extractor(),
+        }
+    }
+}
+
+impl TableOpener for Opener {
+    fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        let path = self.paths.table(meta.path_id, meta.number)?;
+        let file = self.context.vfs.open(&path)?;
+        let context = TableContext {
+            order: self.order.clone(),
+            cache: self.cache.clone(),
+            cache_index_and_filter: self.options.cache_index_and_filter_blocks,
+            pin_index_and_filter: self.options.pin_l0_filter_and_index_blocks_in_cache,
+            prefix_extractor: self.prefix_extractor.clone(),
+            largest_seq: Some(meta.largest_seq),
+            class: IoClass::Foreground,
+        };
+        Ok(BlockBasedTable::open(file, &path, meta.file_bytes, &context)?)
+    }
+}

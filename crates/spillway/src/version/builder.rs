@@ -1,0 +1,267 @@
+//! Makes the next version from one version and some edits. Needs no lock.
+//!
+//! What it costs grows with the edits and the tables of the levels they touch; other levels are shared with the base.
+//! It refuses what no version may be: a table deleted that is not there, added twice, or overlapping a neighbour in a
+//! sorted level.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use base::{Error, FileNumber, InternalOrder, Result, UserOrder};
+
+use super::edit::VersionEdit;
+use super::file_name::{self, FileType};
+use super::level::Level;
+use super::table_file::{FileMeta, TableFile};
+use super::table_store::TableStore;
+use super::version::Version;
+
+/// Gathers edits of one family over a base version.
+pub struct VersionBuilder<'a> {
+    base: &'a Version,
+    store: &'a Arc<TableStore>,
+    /// Where each table of a touched level stands in it; `None` for levels that no edit named.
+    places: Vec<Option<HashMap<FileNumber, usize>>>,
+    changes: BTreeMap<FileNumber, Change>,
+}
+
+/// What becomes of one table.
+#[derive(Default)]
+struct Change {
+    /// Its level and place in the base.
+    before: Option<(usize, usize, Arc<TableFile>)>,
+    after: Option<(usize, FileMeta)>,
+}
+
+/// The outcome of a build.
+pub struct BuiltVersion {
+    pub version: Version,
+    /// Tables of the base that are not in `version`. To be marked obsolete once the edits are durable (V3).
+    pub removed: Vec<Arc<TableFile>>,
+}
+
+/// What changes in one level.
+#[derive(Default)]
+struct LevelChange {
+    /// Places in the base's level, in no order.
+    removed: Vec<usize>,
+    added: Vec<Arc<TableFile>>,
+}
+
+impl<'a> VersionBuilder<'a> {
+    pub fn new(base: &'a Version, store: &'a Arc<TableStore>) -> Self {
+        VersionBuilder { base, store, places: vec![None; base.num_levels()], changes: BTreeMap::new() }
+    }
+
+    /// Applies one edit after those before it: first what it deletes, then what it adds.
+    ///
+    /// # Errors
+    /// `Corruption`, naming the table, for an edit that does not fit. The builder is of no use after that.
+    pub fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
+        for &(level, number) in &edit.deleted {
+            self.delete(level, number)?;
+        }
+        for (level, meta) in &edit.added {
+            self.add(*level, meta)?;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, level: usize, number: FileNumber) -> Result<()> {
+        if let Some(change) = self.changes.get_mut(&number) {
+            return match change.after {
+                Some((at, _)) if at == level => {
+                    change.after = None;
+                    Ok(())
+                }
+                _ => Err(not_there(level, number)),
+            };
+        }
+        let (place, file) = self.find_in_base(level, number).ok_or_else(|| not_there(level, number))?;
+        self.changes.insert(number, Change { before: Some((level, place, file)), after: None });
+        Ok(())
+    }
+
+    fn add(&mut self, level: usize, meta: &FileMeta) -> Result<()> {
+        let number = meta.number;
+        if level >= self.base.num_levels() {
+            let what = format!("is in level {level}, but the family has {} levels", self.base.num_levels());
+            return Err(refused(number, &what));
+        }
+        if self.base.order().compare(&meta.smallest, &meta.largest) == Ordering::Greater {
+            return Err(refused(number, "has its smallest key above its largest"));
+        }
+        let is_there = match self.changes.get(&number) {
+            Some(change) => change.after.is_some(),
+            None => self.find_in_base(level, number).is_some(),
+        };
+        if is_there {
+            return Err(refused(number, &format!("is added to level {level} but is there already")));
+        }
+        let change = self.changes.entry(number).or_default();
+        if change.before.as_ref().is_some_and(|(_, _, file)| file.meta.path_id != meta.path_id) {
+            return Err(refused(number, "changes its path, which a table never does"));
+        }
+        change.after = Some((level, meta.clone()));
+        Ok(())
+    }
+
+    fn find_in_base(&mut self, level: usize, number: FileNumber) -> Option<(usize, Arc<TableFile>)> {
+        let files = self.base.level(level);
+        let places = self
+            .places
+            .get_mut(level)?
+            .get_or_insert_with(|| files.iter().enumerate().map(|(place, file)| (file.number(), place)).collect());
+        let place = *places.get(&number)?;
+        Some((place, files.get(place)?.clone()))
+    }
+
+    /// The version after all edits.
+    ///
+    /// # Errors
+    /// `Corruption`, naming both tables, where two overlap in a sorted level.
+    pub fn build(self) -> Result<BuiltVersion> {
+        let mut level_changes: Vec<LevelChange> = Vec::new();
+        level_changes.resize_with(self.base.num_levels(), LevelChange::default);
+        let mut removed = Vec::new();
+        for change in self.changes.into_values() {
+            if let Some((level, place, _)) = &change.before
+                && let Some(of_level) = level_changes.get_mut(*level)
+            {
+                of_level.removed.push(*place);
+            }
+            match (change.before, change.after) {
+                (None, None) => {}
+                (Some((_, _, file)), None) => removed.push(file),
+                (before, Some((level, meta))) => {
+                    let file = handle(self.store, before.map(|(_, _, file)| file), meta);
+                    if let Some(of_level) = level_changes.get_mut(level) {
+                        of_level.added.push(file);
+                    }
+                }
+            }
+        }
+        removed.sort_unstable_by_key(|file| file.number());
+        let order = self.base.order();
+        let mut levels = Vec::with_capacity(level_changes.len());
+        for (number, (base, change)) in self.base.levels().iter().zip(level_changes).enumerate() {
+            levels.push(match number {
+                _ if change.removed.is_empty() && change.added.is_empty() => base.clone(),
+                0 => Arc::new(build_level_zero(&order.user, base, change)),
+                _ => Arc::new(build_sorted_level(order, number, base, change)?),
+            });
+        }
+        Ok(BuiltVersion { version: Version::from_levels(order.clone(), levels), removed })
+    }
+}
+
+/// The handle of a table that is in the next version: its old one, so that an open table stays open and pins hold.
+fn handle(store: &Arc<TableStore>, before: Option<Arc<TableFile>>, meta: FileMeta) -> Arc<TableFile> {
+    match before {
+        Some(file) if file.meta == meta => file,
+        Some(file) => file.with_meta(meta),
+        None => store.file(meta),
+    }
+}
+
+/// Newest first: by epoch, then by sequence numbers, then by number, as RocksDB has it.
+fn newest_first(a: &Arc<TableFile>, b: &Arc<TableFile>) -> Ordering {
+    let key =
+        |file: &TableFile| (file.meta.epoch_number, file.meta.largest_seq, file.meta.smallest_seq, file.meta.number);
+    key(b).cmp(&key(a))
+}
+
+fn build_level_zero(order: &UserOrder, base: &Level, change: LevelChange) -> Level {
+    let kept = base.files().iter().enumerate().filter(|(place, _)| !change.removed.contains(place));
+    let mut files: Vec<_> = kept.map(|(_, file)| file.clone()).chain(change.added).collect();
+    files.sort_by(newest_first);
+    let mut level = Level::with_capacity(files.len());
+    for file in files {
+        level.push(order, file);
+    }
+    level
+}
+
+fn build_sorted_level(order: &InternalOrder, number: usize, base: &Level, change: LevelChange) -> Result<Level> {
+    let LevelChange { mut removed, mut added } = change;
+    removed.sort_unstable();
+    added.sort_by(|a, b| order.compare(&a.meta.smallest, &b.meta.smallest));
+    let capacity = (base.files().len() + added.len()).saturating_sub(removed.len());
+    let mut level = SortedLevel {
+        order,
+        number,
+        base,
+        removed: removed.into_iter().peekable(),
+        copied: 0,
+        built: Level::with_capacity(capacity),
+        last_is_new: false,
+    };
+    for file in added {
+        level.copy_below(Some(&file.meta.smallest))?;
+        level.push_new(file)?;
+    }
+    level.copy_below(None)?;
+    Ok(level.built)
+}
+
+/// A sorted level in the making: base tables and added ones merged. Base tables do not overlap each other, so only
+/// pairs with an added one are compared.
+struct SortedLevel<'a> {
+    order: &'a InternalOrder,
+    number: usize,
+    base: &'a Level,
+    removed: std::iter::Peekable<std::vec::IntoIter<usize>>,
+    /// Base tables that were copied or left out.
+    copied: usize,
+    built: Level,
+    last_is_new: bool,
+}
+
+impl SortedLevel<'_> {
+    /// Copies base tables up to the first one that starts above `bound`; all that are left, without one.
+    fn copy_below(&mut self, bound: Option<&[u8]>) -> Result<()> {
+        let rest = self.base.files().get(self.copied..).unwrap_or(&[]);
+        let count = bound.map_or(rest.len(), |bound| {
+            rest.partition_point(|file| self.order.compare(&file.meta.smallest, bound) == Ordering::Less)
+        });
+        for (place, file) in rest.iter().enumerate().take(count).map(|(i, file)| (self.copied + i, file)) {
+            if self.removed.next_if_eq(&place).is_some() {
+                continue;
+            }
+            if self.last_is_new {
+                self.check_follows(file)?;
+                self.last_is_new = false;
+            }
+            self.built.push_from(self.base, place);
+        }
+        self.copied += count;
+        Ok(())
+    }
+
+    fn push_new(&mut self, file: Arc<TableFile>) -> Result<()> {
+        self.check_follows(&file)?;
+        self.built.push(&self.order.user, file);
+        self.last_is_new = true;
+        Ok(())
+    }
+
+    fn check_follows(&self, file: &TableFile) -> Result<()> {
+        let Some(last) = self.built.files().last() else {
+            return Ok(());
+        };
+        if self.order.compare(&last.meta.largest, &file.meta.smallest) == Ordering::Less {
+            return Ok(());
+        }
+        let other = file_name::format(FileType::Table, last.number());
+        Err(refused(file.number(), &format!("overlaps {other} in level {}", self.number)))
+    }
+}
+
+fn not_there(level: usize, number: FileNumber) -> Error {
+    refused(number, &format!("is deleted from level {level} but is not there"))
+}
+
+fn refused(number: FileNumber, what: &str) -> Error {
+    Error::corruption(format!("table {} {what}", file_name::format(FileType::Table, number)))
+}

@@ -1,0 +1,59 @@
+//! CURRENT: the one file that says which MANIFEST counts. Its replacement is the instant at which a new MANIFEST takes
+//! over, so it is written whole, synced, and renamed into place.
+
+use std::path::Path;
+
+use base::{Error, FileNumber, Result};
+use vfs::{IfExists, IoClass, Vfs};
+
+use super::file_name::{self, FileType};
+
+/// Longest CURRENT that is read, in bytes; a real one is about 16.
+const CURRENT_BYTES_MAX: u64 = 256;
+
+/// The MANIFEST that CURRENT names.
+///
+/// # Errors
+/// `Corruption` where CURRENT is anything but `MANIFEST-NNNNNN` and a newline: a path in it is never followed.
+pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
+    let path = dir.join(file_name::format(FileType::Current, FileNumber(0)));
+    let bytes = vfs::read_all(vfs, &path, CURRENT_BYTES_MAX, IoClass::Manifest)?;
+    let damaged = |what: &str| Error::corruption(format!("CURRENT {what}")).at_path(&path);
+    let Some(name) = bytes.strip_suffix(b"\n") else {
+        return Err(damaged("does not end with a newline"));
+    };
+    let name = std::str::from_utf8(name).map_err(|_| damaged("names no file"))?;
+    match file_name::parse(name) {
+        Some((FileType::Manifest, number)) => Ok(number),
+        _ => Err(damaged(&format!("names {name:?}, which is no MANIFEST"))),
+    }
+}
+
+/// How far a failed replacement of CURRENT may have come.
+pub(super) enum SetCurrentError {
+    /// The old CURRENT stands.
+    Before(Error),
+    /// Either may stand after a power loss: no MANIFEST can be appended to any more (D4).
+    Unknown(Error),
+}
+
+/// Makes CURRENT name a MANIFEST, which is whole and synced already, durably.
+pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
+    let temp = dir.join(file_name::format(FileType::Temp, manifest));
+    let current = dir.join(file_name::format(FileType::Current, FileNumber(0)));
+    let line = format!("{}\n", file_name::format(FileType::Manifest, manifest));
+    // The directory first: a CURRENT that survives must find its MANIFEST.
+    let prepared = vfs.sync_dir(dir).and_then(|()| write_synced(vfs, &temp, line.as_bytes()));
+    if let Err(error) = prepared {
+        // What is left is deleted at the next open, as every temporary file is.
+        let _ = vfs.remove_file(&temp);
+        return Err(SetCurrentError::Before(error));
+    }
+    vfs.rename(&temp, &current).and_then(|()| vfs.sync_dir(dir)).map_err(SetCurrentError::Unknown)
+}
+
+fn write_synced(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = vfs.create(path, IfExists::Truncate)?;
+    file.append(bytes, IoClass::Manifest)?;
+    file.sync(IoClass::Manifest)
+}

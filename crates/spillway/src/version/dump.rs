@@ -1,0 +1,142 @@
+//! A MANIFEST as text: one line for each edit, its offset first. For people and for golden tests.
+
+use std::fmt::{self, Display, Write};
+use std::path::Path;
+
+use base::{FileNumber, Result, key};
+use vfs::Vfs;
+
+use super::edit::VersionEdit;
+use super::recover::read_edits;
+use super::table_file::FileMeta;
+
+/// Shows `line` each edit of the MANIFEST at `path`, and what was passed over at its end behind a `#`.
+///
+/// # Errors
+/// As [`recover`](super::recover::recover) for damage and for fields that cannot be honoured; the lines before stand.
+pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()> {
+    let warnings = read_edits(vfs, path, |record, edits| {
+        for edit in edits {
+            line(&format!("{}: {}", record.offset, EditText(&edit)));
+        }
+        Ok(())
+    })?;
+    for warning in warnings {
+        line(&format!("# {warning}"));
+    }
+    Ok(())
+}
+
+/// An edit on one line.
+struct EditText<'a>(&'a VersionEdit);
+
+impl Display for EditText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let edit = self.0;
+        write!(f, "family {}", edit.family.0)?;
+        write_families(f, edit)?;
+        write_numbers(f, edit)?;
+        for (level, key) in &edit.compact_cursors {
+            write!(f, ", compaction cursor L{level} {}", KeyText(key))?;
+        }
+        for (level, number) in &edit.deleted {
+            write!(f, ", - L{level} {number}")?;
+        }
+        for (level, meta) in &edit.added {
+            write!(f, ", + L{level} {}", TableText(meta))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_families(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result {
+    write_field(f, "fence", &edit.fence)?;
+    if let Some(left) = edit.atomic_group {
+        write!(f, ", in a group with {left} to follow")?;
+    }
+    if let Some(id) = &edit.db_id {
+        write!(f, ", database {id:?}")?;
+    }
+    if let Some(name) = &edit.add_family {
+        write!(f, ", create {name:?}")?;
+    }
+    if edit.drop_family {
+        f.write_str(", drop")?;
+    }
+    if let Some(name) = &edit.comparator {
+        write!(f, ", comparator {name:?}")?;
+    }
+    Ok(())
+}
+
+fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result {
+    let number = |number: &Option<FileNumber>| number.map(|n| n.0);
+    write_field(f, "log", &number(&edit.log_number))?;
+    write_field(f, "previous log", &number(&edit.prev_log))?;
+    write_field(f, "next file", &number(&edit.next_file))?;
+    write_field(f, "largest family", &edit.max_family)?;
+    write_field(f, "keep logs from", &number(&edit.min_log_to_keep))?;
+    write_field(f, "last", &edit.last_seq)?;
+    write_field(f, "flushed through", &edit.flushed_through)?;
+    for end in &edit.log_ends {
+        write!(f, ", log {} ends at byte {} with {}", end.log.0, end.end_offset, end.last_seq)?;
+    }
+    for seq in &edit.linked_ingests {
+        write!(f, ", linked ingest {seq}")?;
+    }
+    Ok(())
+}
+
+fn write_field<T: Display>(f: &mut fmt::Formatter<'_>, name: &str, value: &Option<T>) -> fmt::Result {
+    match value {
+        Some(value) => write!(f, ", {name} {value}"),
+        None => Ok(()),
+    }
+}
+
+/// A table: number, size, span, sequence numbers, and what else is set.
+struct TableText<'a>(&'a FileMeta);
+
+impl Display for TableText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meta = self.0;
+        write!(f, "{} {} bytes {}..{}", meta.number, meta.file_bytes, KeyText(&meta.smallest), KeyText(&meta.largest))?;
+        write!(f, " seq {}..{} epoch {}", meta.smallest_seq, meta.largest_seq, meta.epoch_number)?;
+        for (name, value) in [
+            ("path", u64::from(meta.path_id)),
+            ("temperature", u64::from(meta.temperature)),
+            ("oldest", meta.oldest_ancestor_time),
+            ("created", meta.file_creation_time),
+            ("blob", meta.oldest_blob),
+        ] {
+            if value != 0 {
+                write!(f, " {name} {value}")?;
+            }
+        }
+        if meta.marked_for_compaction {
+            f.write_str(" marked")?;
+        }
+        if !meta.file_checksum_func.is_empty() {
+            write!(f, " checksum {}:", meta.file_checksum_func)?;
+            meta.file_checksum.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        }
+        if let Some((low, high)) = meta.unique_id {
+            write!(f, " id {low:016x}-{high:016x}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An internal key: `'user key'@number:kind`, the kind in hexadecimal.
+struct KeyText<'a>(&'a [u8]);
+
+impl Display for KeyText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((user_key, trailer)) = key::split(self.0) else {
+            return write!(f, "'{}'", self.0.escape_ascii());
+        };
+        f.write_char('\'')?;
+        write!(f, "{}", user_key.escape_ascii())?;
+        write!(f, "'@{}:{:x}", trailer >> 8, trailer & 0xff)
+    }
+}

@@ -1,0 +1,74 @@
+//! One change to the database's files, as one record of the MANIFEST has it. The bytes are [`super::edit_codec`]'s.
+
+use base::{FamilyId, FileNumber, SeqNo};
+
+use super::table_file::FileMeta;
+
+/// Where a log ended when the database was recovered, written before recovery numbers anything: replay never reads past
+/// it again, so that a second crash finds the same history (D2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEnd {
+    pub log: FileNumber,
+    /// Bytes of the log that count.
+    pub end_offset: u64,
+    /// The last sequence number in those bytes.
+    pub last_seq: SeqNo,
+}
+
+/// One change. What is `None` or empty stays as it was. The fields that are not the family's (next file, last number,
+/// largest family, log to keep, database id, fence, log ends) hold for the database, whatever the family named.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VersionEdit {
+    pub family: FamilyId,
+    /// The name of the family's order of keys.
+    pub comparator: Option<String>,
+    /// RocksDB's logs below this number hold nothing of the family that is not in tables.
+    pub log_number: Option<FileNumber>,
+    /// LevelDB's second log; RocksDB always writes 0.
+    pub prev_log: Option<FileNumber>,
+    pub next_file: Option<FileNumber>,
+    pub last_seq: Option<SeqNo>,
+    pub min_log_to_keep: Option<FileNumber>,
+    pub max_family: Option<u32>,
+    /// Level and internal key at which a round-robin compaction goes on; read, never written by us.
+    pub compact_cursors: Vec<(usize, Vec<u8>)>,
+    pub deleted: Vec<(usize, FileNumber)>,
+    pub added: Vec<(usize, FileMeta)>,
+    /// Creates the family under this name.
+    pub add_family: Option<String>,
+    pub drop_family: bool,
+    pub db_id: Option<String>,
+    /// RocksDB: this edit belongs to a group that holds as a whole or not at all; so many edits of it follow. Ours that
+    /// belong together are one record instead.
+    pub atomic_group: Option<u32>,
+    /// The version of our private formats; RocksDB refuses a MANIFEST that has it.
+    pub fence: Option<u32>,
+    /// T: every write to the family at or below this number is in tables (F2).
+    pub flushed_through: Option<SeqNo>,
+    pub log_ends: Vec<LogEnd>,
+    /// Ingests above T whose tables are linked already: replay skips these numbers, and they are forgotten once T
+    /// passes them (F2).
+    pub linked_ingests: Vec<SeqNo>,
+}
+
+impl VersionEdit {
+    pub fn new(family: FamilyId) -> Self {
+        VersionEdit { family, ..VersionEdit::default() }
+    }
+
+    /// The first record of every MANIFEST that we write for our own use.
+    pub fn fence() -> Self {
+        VersionEdit { fence: Some(FENCE_VERSION), ..VersionEdit::default() }
+    }
+
+    /// True where some field needs a tag that RocksDB does not know.
+    pub fn is_private(&self) -> bool {
+        self.fence.is_some()
+            || self.flushed_through.is_some()
+            || !self.log_ends.is_empty()
+            || !self.linked_ingests.is_empty()
+    }
+}
+
+/// The version of the private formats that this code writes, and the newest it reads.
+pub const FENCE_VERSION: u32 = 1;

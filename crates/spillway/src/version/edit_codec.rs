@@ -1,0 +1,279 @@
+//! Edits as bytes: RocksDB's VersionEdit, and our private tags. Format: docs/format/manifest.md.
+//!
+//! A tag that is not known is passed over where RocksDB says so (bit 8192), else refused. Our own tags have that bit
+//! clear, so that RocksDB refuses a directory whose data it would not see. Keeps B1 and B2.
+
+use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+
+use super::edit::{LogEnd, VersionEdit};
+use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, text};
+
+/// RocksDB's tags.
+mod tag {
+    pub const COMPARATOR: u32 = 1;
+    pub const LOG_NUMBER: u32 = 2;
+    pub const NEXT_FILE: u32 = 3;
+    pub const LAST_SEQUENCE: u32 = 4;
+    pub const COMPACT_CURSOR: u32 = 5;
+    pub const DELETED_FILE: u32 = 6;
+    pub const NEW_FILE: u32 = 7;
+    pub const PREV_LOG: u32 = 9;
+    pub const MIN_LOG_TO_KEEP: u32 = 10;
+    pub const NEW_FILE_2: u32 = 100;
+    pub const NEW_FILE_3: u32 = 102;
+    pub const NEW_FILE_4: u32 = 103;
+    pub const FAMILY: u32 = 200;
+    pub const FAMILY_ADD: u32 = 201;
+    pub const FAMILY_DROP: u32 = 202;
+    pub const MAX_FAMILY: u32 = 203;
+    pub const ATOMIC_GROUP: u32 = 300;
+    pub const BLOB_FILE_ADDITION: u32 = 400;
+    pub const BLOB_FILE_GARBAGE: u32 = 401;
+    /// A tag with this bit may be passed over, and its field is behind its length.
+    pub const IGNORABLE_BIT: u32 = 8192;
+    pub const DB_ID: u32 = 8193;
+    pub const OLD_BLOB_FILE_ADDITION: u32 = 8194;
+    pub const OLD_BLOB_FILE_GARBAGE: u32 = 8195;
+    /// This and the next have no length before their field, whatever the bit says.
+    pub const OLD_WAL_ADDITION: u32 = 8196;
+    pub const OLD_WAL_DELETION: u32 = 8197;
+    pub const FULL_HISTORY_TIMESTAMP: u32 = 8198;
+    pub const PERSIST_TIMESTAMPS: u32 = 8201;
+}
+
+/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear. Each is followed by its field behind the length.
+mod private_tag {
+    /// "SP" in the high half.
+    const BASE: u32 = 0x5350_0000;
+    pub const FENCE: u32 = BASE + 1;
+    pub const FLUSHED_THROUGH: u32 = BASE + 2;
+    pub const LOG_END: u32 = BASE + 3;
+    pub const LINKED_INGEST: u32 = BASE + 4;
+    /// Ends one edit and starts the next in the same record: what is committed together is one record, so that it is
+    /// whole or torn as one.
+    pub const NEXT_EDIT: u32 = BASE + 7;
+    /// Reserved: the logs that a table's values lie in.
+    pub const LOG_REFERENCES: u32 = BASE + 5;
+    /// Reserved: the part of a table's span that counts.
+    pub const TABLE_BOUNDS: u32 = BASE + 6;
+}
+
+fn encode(out: &mut Vec<u8>, edit: &VersionEdit) {
+    encode_private(out, edit);
+    if let Some(id) = &edit.db_id {
+        put_tagged_bytes(out, tag::DB_ID, id.as_bytes());
+    }
+    if let Some(name) = &edit.comparator {
+        put_tagged_bytes(out, tag::COMPARATOR, name.as_bytes());
+    }
+    put_tagged_number(out, tag::LOG_NUMBER, edit.log_number.map(|n| n.0));
+    put_tagged_number(out, tag::PREV_LOG, edit.prev_log.map(|n| n.0));
+    put_tagged_number(out, tag::NEXT_FILE, edit.next_file.map(|n| n.0));
+    put_tagged_number(out, tag::MAX_FAMILY, edit.max_family.map(u64::from));
+    put_tagged_number(out, tag::MIN_LOG_TO_KEEP, edit.min_log_to_keep.map(|n| n.0));
+    put_tagged_number(out, tag::LAST_SEQUENCE, edit.last_seq.map(|n| n.0));
+    for (level, key) in &edit.compact_cursors {
+        put_tagged_number(out, tag::COMPACT_CURSOR, Some(*level as u64));
+        put_prefixed(out, key);
+    }
+    for (level, number) in &edit.deleted {
+        put_tagged_number(out, tag::DELETED_FILE, Some(*level as u64));
+        put_varint64(out, number.0);
+    }
+    for (level, meta) in &edit.added {
+        file_meta_codec::encode(out, *level, meta);
+    }
+    if edit.family != FamilyId::DEFAULT {
+        put_tagged_number(out, tag::FAMILY, Some(u64::from(edit.family.0)));
+    }
+    if let Some(name) = &edit.add_family {
+        put_tagged_bytes(out, tag::FAMILY_ADD, name.as_bytes());
+    }
+    if edit.drop_family {
+        put_varint32(out, tag::FAMILY_DROP);
+    }
+    put_tagged_number(out, tag::ATOMIC_GROUP, edit.atomic_group.map(u64::from));
+}
+
+fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
+    if let Some(version) = edit.fence {
+        put_private(out, private_tag::FENCE, &[u64::from(version)]);
+    }
+    if let Some(through) = edit.flushed_through {
+        put_private(out, private_tag::FLUSHED_THROUGH, &[through.0]);
+    }
+    for end in &edit.log_ends {
+        put_private(out, private_tag::LOG_END, &[end.log.0, end.end_offset, end.last_seq.0]);
+    }
+    for seq in &edit.linked_ingests {
+        put_private(out, private_tag::LINKED_INGEST, &[seq.0]);
+    }
+}
+
+fn put_tagged_number(out: &mut Vec<u8>, tag: u32, number: Option<u64>) {
+    if let Some(number) = number {
+        put_varint32(out, tag);
+        put_varint64(out, number);
+    }
+}
+
+fn put_tagged_bytes(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
+    put_varint32(out, tag);
+    put_prefixed(out, bytes);
+}
+
+fn put_private(out: &mut Vec<u8>, tag: u32, numbers: &[u64]) {
+    let mut field = Vec::new();
+    for &number in numbers {
+        put_varint64(&mut field, number);
+    }
+    put_tagged_bytes(out, tag, &field);
+}
+
+/// Encodes what is committed together as one record. A single edit is RocksDB's record.
+pub fn encode_record(edits: &[VersionEdit]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (i, edit) in edits.iter().enumerate() {
+        if i > 0 {
+            put_private(&mut out, private_tag::NEXT_EDIT, &[]);
+        }
+        encode(&mut out, edit);
+    }
+    out
+}
+
+/// Decodes the edits of a record: nearly always one. No bytes at all are an edit that changes nothing, which RocksDB 11
+/// writes.
+///
+/// # Errors
+/// `Corruption` for bytes that are no edit, `Unsupported` for what cannot be honoured; both name the tag and its place
+/// in the record. The caller adds file and offset.
+pub fn decode_record(record: &[u8]) -> Result<Vec<VersionEdit>> {
+    let mut edits = Vec::new();
+    let mut edit = VersionEdit::default();
+    let mut reader = Reader::new(record);
+    while !reader.is_empty() {
+        let at = record.len() - reader.len();
+        let tag = reader.varint32("tag of an edit").map_err(|e| e.context(format!("byte {at} of the record")))?;
+        if tag == private_tag::NEXT_EDIT {
+            reader.prefixed("border between edits")?;
+            edits.push(std::mem::take(&mut edit));
+            continue;
+        }
+        decode_field(tag, &mut reader, &mut edit)
+            .map_err(|e| e.context(format!("tag {tag} at byte {at} of the record")))?;
+    }
+    edits.push(edit);
+    Ok(edits)
+}
+
+fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
+    match tag {
+        tag::COMPARATOR => edit.comparator = Some(text(reader.prefixed("comparator")?, "comparator")?),
+        tag::LOG_NUMBER => edit.log_number = Some(FileNumber(reader.varint64("log number")?)),
+        tag::PREV_LOG => edit.prev_log = Some(FileNumber(reader.varint64("previous log number")?)),
+        tag::NEXT_FILE => edit.next_file = Some(FileNumber(reader.varint64("next file number")?)),
+        tag::LAST_SEQUENCE => edit.last_seq = Some(decode_seq(reader)?),
+        tag::MIN_LOG_TO_KEEP => edit.min_log_to_keep = Some(FileNumber(reader.varint64("log to keep")?)),
+        tag::COMPACT_CURSOR => {
+            let level = decode_level(reader)?;
+            edit.compact_cursors.push((level, decode_internal_key(reader, "compaction cursor")?));
+        }
+        tag::DELETED_FILE => {
+            let level = decode_level(reader)?;
+            edit.deleted.push((level, FileNumber(reader.varint64("deleted table")?)));
+        }
+        tag::NEW_FILE => decode_new_file(reader, Form::NewFile, edit)?,
+        tag::NEW_FILE_2 => decode_new_file(reader, Form::NewFile2, edit)?,
+        tag::NEW_FILE_3 => decode_new_file(reader, Form::NewFile3, edit)?,
+        tag::NEW_FILE_4 => decode_new_file(reader, Form::NewFile4, edit)?,
+        tag::FAMILY => edit.family = FamilyId(reader.varint32("family")?),
+        tag::FAMILY_ADD => edit.add_family = Some(text(reader.prefixed("family name")?, "family name")?),
+        tag::FAMILY_DROP => edit.drop_family = true,
+        tag::MAX_FAMILY => edit.max_family = Some(reader.varint32("largest family")?),
+        tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
+        tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
+        private_tag::FENCE..=private_tag::LINKED_INGEST => decode_private(tag, reader, edit)?,
+        _ => pass_over(tag, reader)?,
+    }
+    Ok(())
+}
+
+fn decode_seq(reader: &mut Reader<'_>) -> Result<SeqNo> {
+    let seq = reader.varint64("sequence number")?;
+    if seq > SeqNo::MAX.0 {
+        return Err(Error::corruption(format!("{seq} is past the end of the sequence numbers")));
+    }
+    Ok(SeqNo(seq))
+}
+
+fn decode_new_file(reader: &mut Reader<'_>, form: Form, edit: &mut VersionEdit) -> Result<()> {
+    let file = file_meta_codec::decode(reader, form)?;
+    edit.min_log_to_keep = file.min_log_to_keep.or(edit.min_log_to_keep);
+    edit.added.push((file.level, file.meta));
+    Ok(())
+}
+
+fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
+    let mut field = Reader::new(reader.prefixed("private field")?);
+    match tag {
+        private_tag::FENCE => edit.fence = Some(field.varint32("version of the private formats")?),
+        private_tag::FLUSHED_THROUGH => edit.flushed_through = Some(decode_seq(&mut field)?),
+        private_tag::LOG_END => edit.log_ends.push(LogEnd {
+            log: FileNumber(field.varint64("log")?),
+            end_offset: field.varint64("end of a log")?,
+            last_seq: decode_seq(&mut field)?,
+        }),
+        _ => edit.linked_ingests.push(decode_seq(&mut field)?),
+    }
+    if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
+}
+
+/// Passes over what says nothing to us, and refuses what must not be passed over.
+fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
+    match tag {
+        tag::BLOB_FILE_ADDITION | tag::BLOB_FILE_GARBAGE | tag::OLD_BLOB_FILE_ADDITION | tag::OLD_BLOB_FILE_GARBAGE => {
+            Err(Error::unsupported("blob files"))
+        }
+        tag::OLD_WAL_ADDITION => pass_over_old_wal_addition(reader),
+        tag::OLD_WAL_DELETION => reader.varint64("deleted log").map(drop),
+        tag::FULL_HISTORY_TIMESTAMP => Err(Error::unsupported("user-defined timestamps (full_history_ts_low)")),
+        tag::PERSIST_TIMESTAMPS => {
+            // Written by 11.x for every family; 0 only with timestamps that are kept in memory alone.
+            match Reader::new(reader.prefixed("timestamps mark")?).u8("timestamps mark")? {
+                0 => Err(Error::unsupported("user-defined timestamps that are not persisted")),
+                _ => Ok(()),
+            }
+        }
+        private_tag::LOG_REFERENCES => Err(Error::unsupported("a table whose values lie in logs")),
+        private_tag::TABLE_BOUNDS => Err(Error::unsupported("a table of which only a part counts")),
+        _ if tag & tag::IGNORABLE_BIT != 0 => reader.prefixed("a field that may be passed over").map(drop),
+        _ => Err(Error::unsupported("unknown, and not to be passed over")),
+    }
+}
+
+/// A log number, then tags: 1 ends, 2 has the synced size.
+fn pass_over_old_wal_addition(reader: &mut Reader<'_>) -> Result<()> {
+    reader.varint64("added log")?;
+    loop {
+        match reader.varint32("tag of an added log")? {
+            1 => return Ok(()),
+            2 => reader.varint64("synced size of a log").map(drop)?,
+            other => return Err(Error::corruption(format!("an added log has the unknown tag {other}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rocksdb_must_stop_at_private_tags() {
+        for private in private_tag::FENCE..=private_tag::NEXT_EDIT {
+            assert_eq!(private & tag::IGNORABLE_BIT, 0);
+            assert!(private > 2 * tag::IGNORABLE_BIT, "clear of RocksDB's own");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The names of a database's files, read and written.
+
+use base::FileNumber;
+
+/// What a file in a database directory is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileType {
+    /// `NNNNNN.sst`
+    Table,
+    /// `NNNNNN.splog`: our log.
+    Log,
+    /// `NNNNNN.log`: RocksDB's log; read and deleted, never written.
+    RocksLog,
+    /// `MANIFEST-NNNNNN`
+    Manifest,
+    /// `OPTIONS-NNNNNN`
+    Options,
+    /// `NNNNNN.dbtmp`: something half written, to be renamed; deleted at open.
+    Temp,
+    /// `CURRENT`: names the MANIFEST.
+    Current,
+    /// `IDENTITY`: the database's id.
+    Identity,
+    /// `LOCK`
+    Lock,
+}
+
+/// How a type's names look.
+enum Shape {
+    /// The number, six digits at least, then this.
+    Numbered(&'static str),
+    /// This, then the number.
+    Prefixed(&'static str),
+    Fixed(&'static str),
+}
+
+const SHAPES: [(FileType, Shape); 9] = [
+    (FileType::Table, Shape::Numbered(".sst")),
+    (FileType::Log, Shape::Numbered(".splog")),
+    (FileType::RocksLog, Shape::Numbered(".log")),
+    (FileType::Temp, Shape::Numbered(".dbtmp")),
+    (FileType::Manifest, Shape::Prefixed("MANIFEST-")),
+    (FileType::Options, Shape::Prefixed("OPTIONS-")),
+    (FileType::Current, Shape::Fixed("CURRENT")),
+    (FileType::Identity, Shape::Fixed("IDENTITY")),
+    (FileType::Lock, Shape::Fixed("LOCK")),
+];
+
+/// The name of a file in its directory. Types without a number ignore it.
+pub fn format(file_type: FileType, number: FileNumber) -> String {
+    for (candidate, shape) in &SHAPES {
+        if *candidate == file_type {
+            return match shape {
+                Shape::Numbered(suffix) => format!("{number}{suffix}"),
+                Shape::Prefixed(prefix) => format!("{prefix}{number}"),
+                Shape::Fixed(name) => (*name).to_string(),
+            };
+        }
+    }
+    unreachable!("every type has a row")
+}
+
+/// What a name stands for; `None` for a name that is not ours. Types without a number have number 0.
+///
+/// Numbers of any width are accepted, as RocksDB does, but nothing that is not all digits.
+pub fn parse(name: &str) -> Option<(FileType, FileNumber)> {
+    SHAPES.iter().find_map(|(file_type, shape)| {
+        let digits = match shape {
+            Shape::Numbered(suffix) => name.strip_suffix(suffix)?,
+            Shape::Prefixed(prefix) => name.strip_prefix(prefix)?,
+            Shape::Fixed(fixed) => return (name == *fixed).then_some((*file_type, FileNumber(0))),
+        };
+        Some((*file_type, parse_number(digits)?))
+    })
+}
+
+fn parse_number(digits: &str) -> Option<FileNumber> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().map(FileNumber)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_reads_back_its_own_name() {
+        for (file_type, shape) in &SHAPES {
+            for number in [0, 1, 7, 999_999, 1_000_000, u64::MAX] {
+                let name = format(*file_type, FileNumber(number));
+                let expected = if matches!(shape, Shape::Fixed(_)) { 0 } else { number };
+                assert_eq!(parse(&name), Some((*file_type, FileNumber(expected))), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_rocksdb_s() {
+        for (file_type, name) in [
+            (FileType::Table, "000012.sst"),
+            (FileType::Log, "000012.splog"),
+            (FileType::RocksLog, "000012.log"),
+            (FileType::Manifest, "MANIFEST-000012"),
+            (FileType::Options, "OPTIONS-000012"),
+            (FileType::Temp, "000012.dbtmp"),
+            (FileType::Current, "CURRENT"),
+        ] {
+            assert_eq!(format(file_type, FileNumber(12)), name);
+        }
+    }
+
+    #[test]
+    fn other_names_are_nobody_s() {
+        for name in [
+            "",
+            ".sst",
+            "a.sst",
+            "+1.sst",
+            "-1.log",
+            "1.SST",
+            "000001.sst2",
+            "MANIFEST-",
+            "MANIFEST-12.dbtmp",
+            "CURRENT2",
+            "LOG",
+            "99999999999999999999.sst",
+            "../000001.sst",
+            "0x10.log",
+            "000001.splog ",
+        ] {
+            assert_eq!(parse(name), None, "{name}");
+        }
+    }
+}

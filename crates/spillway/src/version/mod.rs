@@ -1,0 +1,25 @@
+//! The tables of a family and how they change: edits, versions, the MANIFEST, and files that nothing needs any more.
+//!
+//! An edit ([`edit`]) is what changes; a version ([`version`](self::version)) is what is; the MANIFEST ([`manifest`],
+//! [`recover`]) is the list of edits on disk. Format: docs/format/manifest.md. Keeps V1, V3, F2, Q3, D2 and the fence.
+
+pub mod builder;
+pub mod current;
+pub mod dump;
+pub mod edit;
+pub mod edit_codec;
+pub mod file_meta_codec;
+pub mod file_name;
+pub mod level;
+pub mod manifest;
+pub mod purge;
+pub mod recover;
+pub mod replay;
+pub mod snapshot;
+pub mod table_file;
+pub mod table_store;
+mod tail;
+pub mod version;
+
+#[cfg(test)]
+mod tests;

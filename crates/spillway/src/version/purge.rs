@@ -1,0 +1,122 @@
+//! Files that nothing needs any more, on their way to deletion.
+//!
+//! A file is deleted only when an edit that made it obsolete is durable (V3) and its last pin is gone (Q3). The pin is
+//! a shared [`FileLife`]: the handle whose drop, once the file is marked, hands the name to the [`PurgeQueue`], from
+//! which one background job deletes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use base::FileNumber;
+use parking_lot::Mutex;
+
+use super::file_name::FileType;
+
+/// A file that may be deleted. The path is found from all three: two files of one number can lie in two paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObsoleteFile {
+    pub file_type: FileType,
+    /// Which of the family's directories; 0 for files other than tables.
+    pub path_id: u32,
+    pub number: FileNumber,
+}
+
+/// Called when a file was queued; must not block.
+pub type PurgeListener = Box<dyn Fn() + Send + Sync>;
+
+/// The files whose last handle went. Any thread queues, one job takes.
+#[derive(Default)]
+pub struct PurgeQueue {
+    files: Mutex<Vec<ObsoleteFile>>,
+    listener: OnceLock<PurgeListener>,
+}
+
+impl PurgeQueue {
+    pub fn new() -> Arc<Self> {
+        Arc::new(PurgeQueue::default())
+    }
+
+    /// Has `listener` told of every file queued from now on; the first listener stays.
+    pub fn listen(&self, listener: PurgeListener) {
+        let _ = self.listener.set(listener);
+    }
+
+    pub fn push(&self, file: ObsoleteFile) {
+        self.files.lock().push(file);
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
+    }
+
+    /// All queued files, oldest first; the queue is empty afterwards.
+    pub fn take(&self) -> Vec<ObsoleteFile> {
+        std::mem::take(&mut self.files.lock())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files.lock().is_empty()
+    }
+}
+
+/// A file's life, shared by everything that needs the file.
+pub struct FileLife {
+    file: ObsoleteFile,
+    obsolete: AtomicBool,
+    queue: Arc<PurgeQueue>,
+}
+
+impl FileLife {
+    pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>) -> Arc<Self> {
+        Arc::new(FileLife { file, obsolete: AtomicBool::new(false), queue })
+    }
+
+    pub fn file(&self) -> ObsoleteFile {
+        self.file
+    }
+
+    /// Says that no version needs the file from now on. The caller has made the edit that says so durable (V3).
+    pub fn mark_obsolete(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+
+    pub fn is_obsolete(&self) -> bool {
+        self.obsolete.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for FileLife {
+    fn drop(&mut self) {
+        if *self.obsolete.get_mut() {
+            self.queue.push(self.file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_queued_when_it_is_obsolete_and_its_last_pin_goes() {
+        let queue = PurgeQueue::new();
+        let told = Arc::new(AtomicUsize::new(0));
+        let counter = told.clone();
+        queue.listen(Box::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }));
+        let log = ObsoleteFile { file_type: FileType::Log, path_id: 0, number: FileNumber(7) };
+        let life = FileLife::new(log, queue.clone());
+        let pin = life.clone();
+        life.mark_obsolete();
+        drop(life);
+        assert!(queue.is_empty(), "a pin is left");
+        drop(pin);
+        assert_eq!(queue.take(), [log]);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+
+        drop(FileLife::new(log, queue.clone()));
+        assert!(queue.is_empty(), "a live file is not queued");
+    }
+}

@@ -1,0 +1,171 @@
+//! Reads the MANIFEST that CURRENT names: every family with its tables, and the numbers that the database goes on from.
+//!
+//! All edits of all families are replayed into plain lists; nothing is opened and nothing is written. Groups of edits
+//! hold as a whole or not at all (D3); an end that was cut off is passed over, damage anywhere else is an error that
+//! names its offset (D2).
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, FileNumber, InternalOrder, Result, SeqNo};
+use log::framed::{FramedEnd, FramedReader, FramedRecord};
+use vfs::{IoClass, Vfs};
+
+use super::builder::VersionBuilder;
+use super::current::read_current;
+use super::edit::{LogEnd, VersionEdit};
+use super::edit_codec;
+use super::file_name::{self, FileType};
+use super::manifest::manifest_path;
+use super::replay::{RecoveredFamily, Replay};
+use super::table_store::TableStore;
+use super::tail::{self, Stop};
+use super::version::Version;
+
+/// What a directory's MANIFEST says.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The MANIFEST that was read.
+    pub manifest: FileNumber,
+    /// Live families, ascending by id, the default one first.
+    pub families: Vec<RecoveredFamily>,
+    /// Larger than the number of any file in the directory.
+    pub next_file: FileNumber,
+    pub last_seq: SeqNo,
+    /// The largest family id ever used.
+    pub max_family: u32,
+    /// RocksDB's logs below this number are not needed.
+    pub min_log_to_keep: FileNumber,
+    pub log_ends: Vec<LogEnd>,
+    pub db_id: Option<String>,
+    /// We wrote it; otherwise RocksDB, or an export of ours.
+    pub fenced: bool,
+    /// What was passed over, for the log.
+    pub warnings: Vec<String>,
+}
+
+/// Recovers from the MANIFEST in `dir`.
+///
+/// # Errors
+/// `Corruption` for damage, `Unsupported` for what cannot be honoured; both name file and offset. Not found where there
+/// is no CURRENT (`Error::is_not_found`): then there is no database.
+pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
+    let manifest = read_current(vfs, dir)?;
+    let path = manifest_path(dir, manifest);
+    if !vfs.exists(&path)? {
+        return Err(Error::corruption("CURRENT names a MANIFEST that is not there").at_path(path));
+    }
+    let mut replay = Replay::default();
+    let warnings = read_edits(vfs, &path, |record, edits| {
+        edits.into_iter().try_for_each(|edit| replay.add(edit)).map_err(|e| e.at_path(&path).at_offset(record.offset))
+    })?;
+    let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
+    recovered.warnings.extend(warnings);
+    recovered.next_file = recovered.next_file.max(FileNumber(largest_number(vfs, dir)?.saturating_add(1)));
+    Ok(recovered)
+}
+
+/// Shows `visit` each record of a MANIFEST with its edits. Returns warnings.
+pub(super) fn read_edits(
+    vfs: &dyn Vfs,
+    path: &Path,
+    mut visit: impl FnMut(&FramedRecord, Vec<VersionEdit>) -> Result<()>,
+) -> Result<Vec<String>> {
+    let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
+    loop {
+        let (offset, stop, error) = match reader.next() {
+            Ok(Some(record)) => {
+                let edits = edit_codec::decode_record(&record.payload);
+                visit(&record, edits.map_err(|e| e.at_path(path).at_offset(record.offset))?)?;
+                continue;
+            }
+            Ok(None) => match reader.end() {
+                Some(FramedEnd::Torn { offset }) => (offset, Stop::CutOff, None),
+                Some(FramedEnd::OtherLog { offset } | FramedEnd::Damaged { offset }) => (offset, Stop::Damage, None),
+                Some(FramedEnd::Zeros { offset }) => return Ok(vec![cut_off(path, offset)]),
+                Some(FramedEnd::Clean) | None => return Ok(Vec::new()),
+            },
+            Err(error) if error.kind() == base::ErrorKind::Corruption => {
+                // Of a record in several fragments the damaged one is named, but the record is what may be torn.
+                (reader.good_end(), Stop::Damage, Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        if tail::is_torn(&*vfs.open(path)?, offset, stop)? {
+            return Ok(vec![cut_off(path, offset)]);
+        }
+        let what = "damaged in the middle, or where it was synced";
+        return Err(error.unwrap_or_else(|| Error::corruption(what).at_path(path).at_offset(offset)));
+    }
+}
+
+fn cut_off(path: &Path, offset: u64) -> String {
+    format!("the last record of {} was cut off at byte {offset}; nothing had relied on it", path.display())
+}
+
+/// The largest number of any of our files in a directory.
+fn largest_number(vfs: &dyn Vfs, dir: &Path) -> Result<u64> {
+    let names = vfs.read_dir(dir)?;
+    Ok(names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0).max().unwrap_or(0))
+}
+
+/// The directories of a family's tables, by path id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TablePaths(pub Vec<PathBuf>);
+
+impl TablePaths {
+    /// Where a table lies. The number alone never tells.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a path id that the options do not have.
+    pub fn table(&self, path_id: u32, number: FileNumber) -> Result<PathBuf> {
+        let name = file_name::format(FileType::Table, number);
+        match self.0.get(path_id as usize) {
+            Some(dir) => Ok(dir.join(name)),
+            None => {
+                let what = format!("table {name} lies in path {path_id}, but the options have {}", self.0.len());
+                Err(Error::invalid_argument(what))
+            }
+        }
+    }
+}
+
+impl RecoveredFamily {
+    /// Checks that every table is there and as long as the MANIFEST says, without opening any.
+    ///
+    /// # Errors
+    /// `Corruption` naming the file that is missing or of another length.
+    pub fn check_tables(&self, vfs: &dyn Vfs, paths: &TablePaths) -> Result<()> {
+        for (_, meta) in &self.tables {
+            let path = paths.table(meta.path_id, meta.number)?;
+            let len = match vfs.metadata(&path) {
+                Ok(metadata) => metadata.len,
+                Err(error) if error.is_not_found() => {
+                    let what = format!("a table of the family {:?} is missing", self.name);
+                    return Err(Error::corruption(what).at_path(path));
+                }
+                Err(error) => return Err(error),
+            };
+            if len != meta.file_bytes {
+                let what = format!("the table has {len} bytes, the MANIFEST says {}", meta.file_bytes);
+                return Err(Error::corruption(what).at_path(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// The family's first version.
+    ///
+    /// # Errors
+    /// `Corruption` where tables overlap in a sorted level or lie below the last one.
+    pub fn version(
+        &self,
+        order: InternalOrder,
+        num_levels: usize,
+        store: &std::sync::Arc<TableStore>,
+    ) -> Result<Version> {
+        let base = Version::empty(order, num_levels);
+        let mut builder = VersionBuilder::new(&base, store);
+        builder.apply(&VersionEdit { added: self.tables.clone(), ..VersionEdit::new(self.id) })?;
+        Ok(builder.build()?.version)
+    }
+}

@@ -1,0 +1,261 @@
+//! The state that edits add up to, with every rule that a sequence of edits must keep.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+
+use super::edit::{FENCE_VERSION, LogEnd, VersionEdit};
+use super::file_name::{self, FileType};
+use super::recover::Recovered;
+use super::table_file::FileMeta;
+
+/// The name of the family that every database has.
+pub const DEFAULT_FAMILY_NAME: &str = "default";
+
+/// A live family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecoveredFamily {
+    pub id: FamilyId,
+    pub name: String,
+    /// The name of its order of keys.
+    pub comparator: String,
+    /// RocksDB's logs below this number hold nothing that is not in tables.
+    pub log_number: FileNumber,
+    /// T (F2); `None` where RocksDB wrote the MANIFEST.
+    pub flushed_through: Option<SeqNo>,
+    /// Ingests above T whose tables are linked already, ascending (F2).
+    pub linked_ingests: Vec<SeqNo>,
+    /// Each table with its level; by level, then by number.
+    pub tables: Vec<(usize, FileMeta)>,
+}
+
+/// Edits applied so far.
+#[derive(Default)]
+pub(super) struct Replay {
+    families: BTreeMap<FamilyId, Family>,
+    /// Ids that were live once.
+    dropped: BTreeSet<FamilyId>,
+    /// Edits of a group that is not complete yet.
+    group: Vec<VersionEdit>,
+    group_left: u32,
+    fence: Option<u32>,
+    any_edit: bool,
+    db_id: Option<String>,
+    next_file: Option<FileNumber>,
+    last_seq: Option<SeqNo>,
+    min_log_to_keep: FileNumber,
+    max_family: u32,
+    log_ends: BTreeMap<FileNumber, LogEnd>,
+    warnings: Vec<String>,
+}
+
+#[derive(Default)]
+struct Family {
+    name: String,
+    comparator: Option<String>,
+    log_number: FileNumber,
+    flushed_through: Option<SeqNo>,
+    linked_ingests: BTreeSet<SeqNo>,
+    tables: HashMap<FileNumber, (usize, FileMeta)>,
+}
+
+impl Replay {
+    /// Adds one edit; one of a group waits until the group is whole.
+    pub fn add(&mut self, edit: VersionEdit) -> Result<()> {
+        let Some(left) = edit.atomic_group else {
+            if !self.group.is_empty() {
+                return Err(Error::corruption("an edit stands inside a group that it is no part of"));
+            }
+            return self.apply(&edit);
+        };
+        if !self.group.is_empty() && self.group_left.checked_sub(1) != Some(left) {
+            let what = format!("a group has {left} edits left after {}", self.group_left);
+            return Err(Error::corruption(what));
+        }
+        self.group_left = left;
+        self.group.push(edit);
+        if left == 0 {
+            for edit in std::mem::take(&mut self.group) {
+                self.apply(&edit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.apply_fence(edit)?;
+        self.apply_database(edit)?;
+        if let Some(name) = &edit.add_family {
+            self.add_family(edit.family, name)?;
+        }
+        if edit.drop_family {
+            return self.drop_family(edit.family);
+        }
+        // The default family is there without being created.
+        if edit.family == FamilyId::DEFAULT {
+            self.families.entry(FamilyId::DEFAULT).or_insert_with(|| Family::named(DEFAULT_FAMILY_NAME));
+        }
+        let what = || Error::corruption(format!("an edit is for family {}, which does not exist", edit.family.0));
+        let family = self.families.get_mut(&edit.family).ok_or_else(what)?;
+        family.apply(edit, &mut self.warnings)
+    }
+
+    /// The fence is the first edit or none, and nothing private stands outside it.
+    fn apply_fence(&mut self, edit: &VersionEdit) -> Result<()> {
+        if let Some(version) = edit.fence {
+            if version > FENCE_VERSION {
+                let what = format!("private formats of version {version}; this is version {FENCE_VERSION}");
+                return Err(Error::unsupported(what));
+            }
+            if self.any_edit {
+                return Err(Error::corruption("the fence is not the first edit"));
+            }
+            self.fence = Some(version);
+        }
+        if edit.is_private() && self.fence.is_none() {
+            return Err(Error::corruption("a private field stands in a MANIFEST without the fence"));
+        }
+        self.any_edit = true;
+        Ok(())
+    }
+
+    fn apply_database(&mut self, edit: &VersionEdit) -> Result<()> {
+        if edit.prev_log.is_some_and(|log| log.0 != 0) {
+            return Err(Error::unsupported("a previous log, as LevelDB wrote it"));
+        }
+        if let Some(id) = &edit.db_id {
+            self.db_id = Some(id.clone());
+        }
+        self.next_file = self.next_file.max(edit.next_file);
+        self.last_seq = self.last_seq.max(edit.last_seq);
+        self.min_log_to_keep = self.min_log_to_keep.max(edit.min_log_to_keep.unwrap_or_default());
+        self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
+        self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
+        Ok(())
+    }
+
+    fn add_family(&mut self, id: FamilyId, name: &str) -> Result<()> {
+        if self.families.contains_key(&id) || self.dropped.contains(&id) || id == FamilyId::DEFAULT {
+            return Err(Error::corruption(format!("family {} is created twice", id.0)));
+        }
+        if name == DEFAULT_FAMILY_NAME || self.families.values().any(|family| family.name == name) {
+            return Err(Error::corruption(format!("two families have the name {name:?}")));
+        }
+        self.families.insert(id, Family::named(name));
+        Ok(())
+    }
+
+    fn drop_family(&mut self, id: FamilyId) -> Result<()> {
+        if id == FamilyId::DEFAULT || self.families.remove(&id).is_none() {
+            return Err(Error::corruption(format!("family {} is dropped, but cannot be or does not exist", id.0)));
+        }
+        self.dropped.insert(id);
+        Ok(())
+    }
+
+    /// The state after the last edit. A group that is not whole by now was cut off.
+    pub fn finish(mut self, manifest: FileNumber) -> Result<Recovered> {
+        if !self.group.is_empty() {
+            self.warnings.push(format!("a group of edits lacks its last {} and is left out", self.group_left));
+        }
+        let (Some(next_file), Some(last_seq)) = (self.next_file, self.last_seq) else {
+            return Err(Error::corruption("the MANIFEST lacks the next file number or the last sequence number"));
+        };
+        let mut families = Vec::with_capacity(self.families.len());
+        let mut largest_file = manifest;
+        for (id, family) in self.families {
+            let family = family.finish(id)?;
+            let numbers = family.tables.iter().map(|(_, meta)| meta.number);
+            largest_file = numbers.max().unwrap_or_default().max(largest_file);
+            families.push(family);
+        }
+        Ok(Recovered {
+            manifest,
+            families,
+            next_file: next_file.max(FileNumber(largest_file.0.saturating_add(1))),
+            last_seq,
+            max_family: self.max_family,
+            min_log_to_keep: self.min_log_to_keep,
+            log_ends: self.log_ends.into_values().collect(),
+            db_id: self.db_id,
+            fenced: self.fence.is_some(),
+            warnings: self.warnings,
+        })
+    }
+}
+
+impl Family {
+    fn named(name: &str) -> Self {
+        Family { name: name.to_string(), ..Family::default() }
+    }
+
+    fn apply(&mut self, edit: &VersionEdit, warnings: &mut Vec<String>) -> Result<()> {
+        if let Some(name) = &edit.comparator {
+            let known = self.comparator.get_or_insert_with(|| name.clone());
+            if known != name {
+                let what = format!("the family {:?} changes its comparator from {known} to {name}", self.name);
+                return Err(Error::corruption(what));
+            }
+        }
+        if let Some(log) = edit.log_number {
+            if log < self.log_number {
+                warnings.push(format!("the family {:?} goes back from log {} to {log}", self.name, self.log_number));
+            }
+            self.log_number = self.log_number.max(log);
+        }
+        self.flushed_through = self.flushed_through.max(edit.flushed_through);
+        self.linked_ingests.extend(&edit.linked_ingests);
+        for (level, number) in &edit.deleted {
+            match self.tables.remove(number) {
+                Some((at, _)) if at == *level => {}
+                _ => return Err(refused(*number, &format!("is deleted from level {level} but is not there"))),
+            }
+        }
+        for (level, meta) in &edit.added {
+            if self.tables.insert(meta.number, (*level, meta.clone())).is_some() {
+                return Err(refused(meta.number, "is added but is there already"));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, id: FamilyId) -> Result<RecoveredFamily> {
+        let Some(comparator) = self.comparator else {
+            return Err(Error::corruption(format!("the family {:?} has no comparator", self.name)));
+        };
+        let mut tables: Vec<_> = self.tables.into_values().collect();
+        tables.sort_by_key(|(level, meta)| (*level, meta.number));
+        if let Some((_, meta)) = tables.iter().find(|(_, meta)| meta.oldest_blob != 0) {
+            let name = file_name::format(FileType::Table, meta.number);
+            return Err(Error::unsupported(format!("table {name} refers to blob file {}", meta.oldest_blob)));
+        }
+        infer_epochs(&mut tables);
+        let through = self.flushed_through;
+        let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > through).collect();
+        let (name, log_number) = (self.name, self.log_number);
+        Ok(RecoveredFamily { id, name, comparator, log_number, flushed_through: through, linked_ingests, tables })
+    }
+}
+
+/// RocksDB before 7.10 wrote no epoch numbers: level 0 then stands in the order of sequence numbers.
+fn infer_epochs(tables: &mut [(usize, FileMeta)]) {
+    if tables.iter().all(|(_, meta)| meta.epoch_number != 0) {
+        return;
+    }
+    let mut level_zero = Vec::new();
+    for (level, meta) in tables {
+        // Below level 0 an epoch only bounds those that compactions hand on.
+        meta.epoch_number = 1;
+        if *level == 0 {
+            level_zero.push(meta);
+        }
+    }
+    level_zero.sort_by_key(|meta| (meta.largest_seq, meta.smallest_seq, meta.number));
+    for (meta, epoch) in level_zero.into_iter().zip(2..) {
+        meta.epoch_number = epoch;
+    }
+}
+
+fn refused(number: FileNumber, what: &str) -> Error {
+    Error::corruption(format!("table {} {what}", file_name::format(FileType::Table, number)))
+}

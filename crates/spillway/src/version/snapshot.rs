@@ -1,0 +1,96 @@
+//! The whole state that a new MANIFEST starts from, as edits.
+
+use std::sync::Arc;
+
+use base::{FamilyId, FileNumber, SeqNo};
+
+use super::edit::{LogEnd, VersionEdit};
+use super::version::Version;
+
+/// Tables in one edit of a snapshot: bounds a record to some hundreds of KiB.
+const EDIT_TABLES_MAX: usize = 1000;
+
+/// One family as the MANIFEST has it.
+#[derive(Clone)]
+pub struct FamilySnapshot {
+    pub id: FamilyId,
+    pub name: String,
+    /// The name of its order of keys.
+    pub comparator: String,
+    /// RocksDB's logs below this number hold nothing that is not in tables.
+    pub log_number: FileNumber,
+    /// T (F2).
+    pub flushed_through: SeqNo,
+    /// Ingests above T whose tables are linked already (F2).
+    pub linked_ingests: Vec<SeqNo>,
+    pub version: Arc<Version>,
+}
+
+/// Everything that a MANIFEST says.
+#[derive(Clone)]
+pub struct ManifestSnapshot {
+    pub db_id: Option<String>,
+    pub next_file: FileNumber,
+    pub last_seq: SeqNo,
+    pub min_log_to_keep: FileNumber,
+    pub max_family: u32,
+    pub log_ends: Vec<LogEnd>,
+    /// Live families, the default one first.
+    pub families: Vec<FamilySnapshot>,
+}
+
+/// Whom a MANIFEST is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManifestKind {
+    /// For us: fenced, with our private tags.
+    Fenced,
+    /// For RocksDB: tags that 7.8 knows and nothing else. Only for a directory without private files.
+    Export,
+}
+
+impl ManifestSnapshot {
+    /// The edits that a reader without any state turns into this one, in order.
+    pub fn edits(&self, kind: ManifestKind) -> impl Iterator<Item = VersionEdit> + '_ {
+        let fenced = kind == ManifestKind::Fenced;
+        let fence = fenced.then(VersionEdit::fence);
+        let families = self.families.iter().flat_map(move |family| family.edits(kind));
+        let database = VersionEdit {
+            prev_log: Some(FileNumber(0)),
+            next_file: Some(self.next_file),
+            last_seq: Some(self.last_seq),
+            min_log_to_keep: Some(self.min_log_to_keep),
+            max_family: Some(self.max_family),
+            log_ends: if fenced { self.log_ends.clone() } else { Vec::new() },
+            ..VersionEdit::default()
+        };
+        let id = self.db_id.clone().map(|id| VersionEdit { db_id: Some(id), ..VersionEdit::default() });
+        fence.into_iter().chain(id).chain(families).chain(std::iter::once(database))
+    }
+}
+
+impl FamilySnapshot {
+    fn edits(&self, kind: ManifestKind) -> impl Iterator<Item = VersionEdit> + '_ {
+        let fenced = kind == ManifestKind::Fenced;
+        let head = VersionEdit {
+            comparator: Some(self.comparator.clone()),
+            add_family: (self.id != FamilyId::DEFAULT).then(|| self.name.clone()),
+            ..VersionEdit::new(self.id)
+        };
+        let state = VersionEdit {
+            log_number: Some(self.log_number),
+            flushed_through: fenced.then_some(self.flushed_through),
+            linked_ingests: if fenced { self.linked_ingests.clone() } else { Vec::new() },
+            ..VersionEdit::new(self.id)
+        };
+        [head, state].into_iter().chain(self.table_edits())
+    }
+
+    fn table_edits(&self) -> impl Iterator<Item = VersionEdit> + '_ {
+        let mut files = self.version.all_files().peekable();
+        std::iter::from_fn(move || {
+            files.peek()?;
+            let added = files.by_ref().take(EDIT_TABLES_MAX).map(|(level, file)| (level, file.meta.clone())).collect();
+            Some(VersionEdit { added, ..VersionEdit::new(self.id) })
+        })
+    }
+}

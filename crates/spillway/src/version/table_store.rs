@@ -1,0 +1,96 @@
+//! Opens tables and bounds how many are open.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use base::Result;
+use parking_lot::Mutex;
+use table::Table;
+
+use super::file_name::FileType;
+use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
+use super::table_file::{FileMeta, TableFile};
+
+/// Opens the tables of one family: knows its directories, its order of keys and its table options.
+pub trait TableOpener: Send + Sync {
+    /// # Errors
+    /// What reading the file yields; the error names it.
+    fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>>;
+}
+
+/// Makes the table handles of one family. The open slots and the purge queue are the database's.
+pub struct TableStore {
+    opener: Box<dyn TableOpener>,
+    slots: Arc<OpenSlots>,
+    purge: Arc<PurgeQueue>,
+}
+
+impl TableStore {
+    pub fn new(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, purge: Arc<PurgeQueue>) -> Arc<Self> {
+        Arc::new(TableStore { opener, slots, purge })
+    }
+
+    /// A handle for a table that no version of this process held before.
+    pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
+        let file = ObsoleteFile { file_type: FileType::Table, path_id: meta.path_id, number: meta.number };
+        TableFile::new(meta, FileLife::new(file, self.purge.clone()), self.clone())
+    }
+
+    pub(super) fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        self.opener.open(meta)
+    }
+
+    pub(super) fn slots(&self) -> &OpenSlots {
+        &self.slots
+    }
+}
+
+/// The tables that are open, bounded. A CLOCK: when there are too many, the hand passes over those read since it last
+/// came by and closes the first that was not.
+pub struct OpenSlots {
+    /// `None`: no bound, and nothing is tracked.
+    max: Option<usize>,
+    clock: Mutex<VecDeque<Weak<TableFile>>>,
+}
+
+impl OpenSlots {
+    /// `max_open_files` as RocksDB has it: -1 keeps every table open.
+    pub fn new(max_open_files: i32) -> Arc<Self> {
+        let max = usize::try_from(max_open_files).ok().map(|max| max.max(1));
+        Arc::new(OpenSlots { max, clock: Mutex::new(VecDeque::new()) })
+    }
+
+    /// Notes that a table was opened, and closes others while there are too many.
+    pub(super) fn took_slot(&self, file: Weak<TableFile>) {
+        let Some(max) = self.max else {
+            return;
+        };
+        // Dropped after the lock: the last handle of a table may go here, and its file be queued.
+        let mut closing = Vec::new();
+        let mut clock = self.clock.lock();
+        clock.push_back(file);
+        // Every pass clears a mark or removes an entry, so two rounds find what to close.
+        let mut steps = 2 * clock.len();
+        while clock.len() > max && steps > 0 {
+            steps -= 1;
+            let Some(oldest) = clock.pop_front() else { break };
+            let Some(open) = oldest.upgrade() else { continue };
+            if open.take_touched() {
+                clock.push_back(oldest);
+            } else {
+                open.close();
+            }
+            closing.push(open);
+        }
+        drop(clock);
+    }
+
+    /// Tables that hold a slot; those whose handles are gone count until the hand passes.
+    pub fn len(&self) -> usize {
+        self.clock.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

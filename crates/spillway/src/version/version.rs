@@ -1,0 +1,111 @@
+//! The tables of a family at one instant (V1). Immutable; [`super::builder`] makes the next one.
+
+use std::sync::Arc;
+
+use base::{FileNumber, InternalOrder};
+
+use super::level::Level;
+use super::table_file::TableFile;
+
+/// More levels than any options ask for; a larger number in a MANIFEST is damage (B2).
+pub const LEVELS_MAX: usize = 64;
+
+/// The levels of a family. Cheap to clone: levels are shared.
+#[derive(Clone)]
+pub struct Version {
+    order: InternalOrder,
+    levels: Vec<Arc<Level>>,
+}
+
+impl Version {
+    /// No tables at all.
+    pub fn empty(order: InternalOrder, num_levels: usize) -> Self {
+        assert!((1..=LEVELS_MAX).contains(&num_levels), "{num_levels} levels");
+        Version { order, levels: vec![Arc::new(Level::default()); num_levels] }
+    }
+
+    pub(super) fn from_levels(order: InternalOrder, levels: Vec<Arc<Level>>) -> Self {
+        Version { order, levels }
+    }
+
+    pub fn order(&self) -> &InternalOrder {
+        &self.order
+    }
+
+    pub fn num_levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    pub(super) fn levels(&self) -> &[Arc<Level>] {
+        &self.levels
+    }
+
+    /// The tables of a level: level 0 newest first, others ascending. Empty past the last level.
+    pub fn level(&self, level: usize) -> &[Arc<TableFile>] {
+        self.levels.get(level).map_or(&[], |level| level.files())
+    }
+
+    /// Bytes of the level's files.
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        self.levels.get(level).map_or(0, |level| level.bytes())
+    }
+
+    pub fn total_bytes(&self) -> u64 {
+        self.levels.iter().map(|level| level.bytes()).sum()
+    }
+
+    pub fn num_files(&self) -> usize {
+        self.levels.iter().map(|level| level.files().len()).sum()
+    }
+
+    /// The largest epoch number of all tables; 0 where there is none. The next table of level 0 takes a larger one.
+    pub fn max_epoch(&self) -> u64 {
+        self.levels.iter().map(|level| level.max_epoch()).max().unwrap_or(0)
+    }
+
+    /// Every table with its level, from level 0 down.
+    pub fn all_files(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
+        self.levels.iter().enumerate().flat_map(|(n, level)| level.files().iter().map(move |file| (n, file)))
+    }
+
+    /// The table with this number, and its level. Looks at every table.
+    pub fn file(&self, number: FileNumber) -> Option<(usize, &Arc<TableFile>)> {
+        self.all_files().find(|(_, file)| file.number() == number)
+    }
+
+    /// Level 1 and below: the first table whose span holds the user key.
+    pub fn find(&self, level: usize, user_key: &[u8]) -> Option<&Arc<TableFile>> {
+        self.candidates(level, user_key).first()
+    }
+
+    /// Level 1 and below: all tables whose span holds the user key, newest versions first. More than one only where
+    /// RocksDB split the versions of one key between neighbours.
+    pub fn candidates(&self, level: usize, user_key: &[u8]) -> &[Arc<TableFile>] {
+        debug_assert!(level > 0, "level 0 has no order by key");
+        self.levels
+            .get(level)
+            .map_or(&[], |level| level.overlapping_sorted(&self.order.user, Some(user_key), Some(user_key)))
+    }
+
+    /// The tables of a level that hold keys between two user keys, both inclusive, `None` being the end of the key
+    /// space; in the level's order. In level 0 the span grows with each table found, so that no table left out overlaps
+    /// one that is in.
+    pub fn overlapping(&self, level: usize, start: Option<&[u8]>, end: Option<&[u8]>) -> Vec<Arc<TableFile>> {
+        let Some(found) = self.levels.get(level) else {
+            return Vec::new();
+        };
+        if level == 0 {
+            return found.overlapping_unsorted(&self.order.user, start, end);
+        }
+        found.overlapping_sorted(&self.order.user, start, end).to_vec()
+    }
+
+    /// Whether any table of the level holds keys between two user keys, both inclusive.
+    pub fn overlaps(&self, level: usize, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
+        match self.levels.get(level) {
+            None => false,
+            Some(found) if level == 0 => found.any_overlap_unsorted(&self.order.user, start, end),
+            Some(found) => !found.overlapping_sorted(&self.order.user, start, end).is_empty(),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Write batches, in RocksDB's layout: `fixed64 sequence, fixed32 count, records` (`db/write_batch.cc`), so that a
+//! batch is encoded once and its bytes go to the log as they are.
+
+use base::coding::{Reader, decode_u32, decode_u64, put_prefixed, put_varint32};
+use base::{Error, FamilyId, Result, SeqNo, ValueKind};
+
+/// Bytes before the first record.
+pub const HEADER_BYTES: usize = 12;
+
+/// The longest key or value. Lengths are varint32, and an internal key adds eight bytes.
+pub const FIELD_BYTES_MAX: usize = u32::MAX as usize - base::key::TRAILER_BYTES;
+
+/// Record tags that have no `ValueKind`. The tags of families other than the default one are separate.
+mod tag {
+    pub const LOG_DATA: u8 = 0x3;
+    pub const FAMILY_DELETION: u8 = 0x4;
+    pub const FAMILY_VALUE: u8 = 0x5;
+    pub const FAMILY_MERGE: u8 = 0x6;
+    pub const FAMILY_SINGLE_DELETION: u8 = 0x8;
+    pub const NOOP: u8 = 0xD;
+    pub const FAMILY_RANGE_DELETION: u8 = 0xE;
+}
+
+/// The tag of a record of another family than the default one.
+fn family_tag(kind: ValueKind) -> u8 {
+    match kind {
+        ValueKind::Deletion => tag::FAMILY_DELETION,
+        ValueKind::Value => tag::FAMILY_VALUE,
+        ValueKind::Merge => tag::FAMILY_MERGE,
+        ValueKind::SingleDeletion => tag::FAMILY_SINGLE_DELETION,
+        ValueKind::RangeDeletion => tag::FAMILY_RANGE_DELETION,
+    }
+}
+
+/// The kind of a record, and whether a family number follows its tag.
+fn kind_of_tag(byte: u8) -> Option<(ValueKind, bool)> {
+    Some(match byte {
+        tag::FAMILY_DELETION => (ValueKind::Deletion, true),
+        tag::FAMILY_VALUE => (ValueKind::Value, true),
+        tag::FAMILY_MERGE => (ValueKind::Merge, true),
+        tag::FAMILY_SINGLE_DELETION => (ValueKind::SingleDeletion, true),
+        tag::FAMILY_RANGE_DELETION => (ValueKind::RangeDeletion, true),
+        byte => (ValueKind::from_u8(byte)?, false),
+    })
+}
+
+/// Changes that are applied together: all of them or none, across families.
+#[derive(Clone, Debug)]
+pub struct WriteBatch {
+    bytes: Vec<u8>,
+    count: u32,
+    /// A key or value was longer than `FIELD_BYTES_MAX`: the batch cannot be written.
+    oversized: bool,
+    savepoints: Vec<Savepoint>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Savepoint {
+    len: usize,
+    count: u32,
+}
+
+impl Default for WriteBatch {
+    fn default() -> Self {
+        WriteBatch { bytes: vec![0; HEADER_BYTES], count: 0, oversized: false, savepoints: Vec::new() }
+    }
+}
+
+impl WriteBatch {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes over bytes in RocksDB's layout, checking every record.
+    ///
+    /// # Errors
+    /// `Corruption`: the bytes are not a batch, or its count lies. `Unsupported`: a record this version cannot apply.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
+        let reader = BatchReader::new(&bytes)?;
+        let count = reader.declared_count();
+        let mut records = 0u64;
+        for record in reader {
+            record?;
+            records += 1;
+        }
+        if records != u64::from(count) {
+            return Err(Error::corruption(format!("a write batch says {count} records and holds {records}")));
+        }
+        Ok(WriteBatch { bytes, count, oversized: false, savepoints: Vec::new() })
+    }
+
+    /// The encoded batch; its sequence number is set when it is committed.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The encoded records, without the header.
+    pub(crate) fn body(&self) -> &[u8] {
+        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
+    }
+
+    /// Changes in the batch. Log data is not one.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes of the encoded batch.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.truncate(HEADER_BYTES);
+        self.set_count(0);
+        self.oversized = false;
+        self.savepoints.clear();
+    }
+
+    pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) {
+        self.add(family, ValueKind::Value, key, Some(value));
+    }
+
+    pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) {
+        self.add(family, ValueKind::Merge, key, Some(operand));
+    }
+
+    pub fn delete(&mut self, family: FamilyId, key: &[u8]) {
+        self.add(family, ValueKind::Deletion, key, None);
+    }
+
+    /// Deletes a key that was put at most once since it was last deleted; anything else is undefined, as in RocksDB.
+    pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) {
+        self.add(family, ValueKind::SingleDeletion, key, None);
+    }
+
+    /// Deletes `[start, end)`.
+    pub fn delete_range(&mut self, family: FamilyId, start: &[u8], end: &[u8]) {
+        self.add(family, ValueKind::RangeDeletion, start, Some(end));
+    }
+
+    /// Puts a blob into the log that changes nothing in the database.
+    pub fn put_log_data(&mut self, blob: &[u8]) {
+        self.bytes.push(tag::LOG_DATA);
+        put_prefixed(&mut self.bytes, blob);
+    }
+
+    /// Marks a state to which [`rollback_to_savepoint`](Self::rollback_to_savepoint) returns.
+    pub fn set_savepoint(&mut self) {
+        self.savepoints.push(Savepoint { len: self.bytes.len(), count: self.count });
+    }
+
+    /// Takes back what was added since the last savepoint, and the savepoint itself. False where there is none.
+    pub fn rollback_to_savepoint(&mut self) -> bool {
+        let Some(savepoint) = self.savepoints.pop() else { return false };
+        self.bytes.truncate(savepoint.len);
+        self.set_count(savepoint.count);
+        true
+    }
+
+    /// Forgets the last savepoint, keeping what was added since. False where there is none.
+    pub fn pop_savepoint(&mut self) -> bool {
+        self.savepoints.pop().is_some()
+    }
+
+    pub fn iter(&self) -> BatchReader<'_> {
+        BatchReader { rest: Reader::new(self.body()), seq: SeqNo::ZERO, count: self.count, failed: false }
+    }
+
+    /// True where a key or value was too long to encode; writing the batch will fail.
+    pub(crate) fn is_oversized(&self) -> bool {
+        self.oversized
+    }
+
+    fn add(&mut self, family: FamilyId, kind: ValueKind, key: &[u8], value: Option<&[u8]>) {
+        if key.len().max(value.map_or(0, <[u8]>::len)) > FIELD_BYTES_MAX || self.count == u32::MAX {
+            self.oversized = true;
+            return;
+        }
+        if family == FamilyId::DEFAULT {
+            self.bytes.push(kind as u8);
+        } else {
+            self.bytes.push(family_tag(kind));
+            put_varint32(&mut self.bytes, family.0);
+        }
+        put_prefixed(&mut self.bytes, key);
+        if let Some(value) = value {
+            put_prefixed(&mut self.bytes, value);
+        }
+        self.set_count(self.count + 1);
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        if let Some(field) = self.bytes.get_mut(8..HEADER_BYTES) {
+            field.copy_from_slice(&count.to_le_bytes());
+        }
+    }
+}
+
+/// The header of a batch of `count` changes whose first has number `seq`.
+pub(crate) fn header(seq: SeqNo, count: u32) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    let (seq_field, count_field) = bytes.split_at_mut(8);
+    seq_field.copy_from_slice(&seq.0.to_le_bytes());
+    count_field.copy_from_slice(&count.to_le_bytes());
+    bytes
+}
+
+/// One change of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchRecord<'a> {
+    pub family: FamilyId,
+    pub kind: ValueKind,
+    pub key: &'a [u8],
+    /// Empty for deletions; the end of the range for a range deletion.
+    pub value: &'a [u8],
+}
+
+/// Walks the changes of an encoded batch. Log data and no-ops are passed over. Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct BatchReader<'a> {
+    rest: Reader<'a>,
+    seq: SeqNo,
+    count: u32,
+    failed: bool,
+}
+
+impl<'a> BatchReader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Result<Self> {
+        let short = || Error::corruption(format!("a write batch of {} bytes is shorter than its header", bytes.len()));
+        let (head, body) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(short)?;
+        let seq = SeqNo(decode_u64(head).ok_or_else(short)?);
+        let count = head.get(8..).and_then(decode_u32).ok_or_else(short)?;
+        if seq.checked_add(u64::from(count)).is_none() {
+            return Err(Error::corruption(format!("a write batch's sequence number {seq} is past the end of 56 bits")));
+        }
+        Ok(BatchReader { rest: Reader::new(body), seq, count, failed: false })
+    }
+
+    /// The number of the batch's first change.
+    pub fn seq(&self) -> SeqNo {
+        self.seq
+    }
+
+    /// Changes, as the header says.
+    pub fn declared_count(&self) -> u32 {
+        self.count
+    }
+
+    fn read(&mut self) -> Result<Option<BatchRecord<'a>>> {
+        while !self.rest.is_empty() {
+            let tag = self.rest.u8("a batch record's tag")?;
+            match tag {
+                tag::LOG_DATA => {
+                    self.rest.prefixed("log data in a batch")?;
+                }
+                tag::NOOP => {}
+                tag => return self.change(tag).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn change(&mut self, tag: u8) -> Result<BatchRecord<'a>> {
+        let Some((kind, has_family)) = kind_of_tag(tag) else {
+            return Err(Error::unsupported(format!("a write batch holds a record of type {tag:#x} ({})", tag_name(tag))));
+        };
+        let family = if has_family { FamilyId(self.rest.varint32("a batch record's family")?) } else { FamilyId::DEFAULT };
+        let key = self.rest.prefixed("a batch record's key")?;
+        let value = match kind {
+            ValueKind::Deletion | ValueKind::SingleDeletion => &[],
+            _ => self.rest.prefixed("a batch record's value")?,
+        };
+        Ok(BatchRecord { family, kind, key, value })
+    }
+}
+
+impl<'a> Iterator for BatchReader<'a> {
+    type Item = Result<BatchRecord<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let record = self.read();
+        self.failed = record.is_err();
+        record.transpose()
+    }
+}
+
+fn tag_name(tag: u8) -> &'static str {
+    match tag {
+        0x9..=0xC | 0x12..=0x13 | 0x15 => "two-phase commit",
+        0x10 | 0x11 => "blob index",
+        0x16 | 0x17 => "wide columns",
+        0x18 | 0x19 => "preferred sequence number",
+        _ => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::ErrorKind;
+
+    fn records(batch: &WriteBatch) -> Vec<(u32, ValueKind, Vec<u8>, Vec<u8>)> {
+        batch
+            .iter()
+            .map(|r| r.expect("well formed"))
+            .map(|r| (r.family.0, r.kind, r.key.to_vec(), r.value.to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn a_batch_has_rocksdbs_layout() {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"k", b"vv");
+        batch.delete(FamilyId(3), b"d");
+        batch.put_log_data(b"x");
+        batch.delete_range(FamilyId::DEFAULT, b"a", b"b");
+        let expected = b"\0\0\0\0\0\0\0\0\x03\0\0\0\x01\x01k\x02vv\x04\x03\x01d\x03\x01x\x0f\x01a\x01b";
+        assert_eq!(batch.as_bytes(), expected);
+        assert_eq!(records(&WriteBatch::from_bytes(expected.to_vec()).expect("valid")), records(&batch));
+    }
+
+    #[test]
+    fn savepoints_nest() {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId(1), b"a", b"");
+        batch.set_savepoint();
+        batch.merge(FamilyId(1), b"b", b"1");
+        batch.set_savepoint();
+        batch.single_delete(FamilyId(1), b"c");
+        assert!(batch.rollback_to_savepoint());
+        assert_eq!(batch.count(), 2);
+        assert!(batch.pop_savepoint());
+        assert!(!batch.rollback_to_savepoint());
+        assert_eq!(records(&batch).len(), 2);
+    }
+
+    #[test]
+    fn a_count_that_lies_and_a_cut_batch_are_refused() {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"key", b"value");
+        let mut lying = batch.as_bytes().to_vec();
+        lying[8] = 2;
+        assert_eq!(WriteBatch::from_bytes(lying).expect_err("lies").kind(), ErrorKind::Corruption);
+        for len in 0..batch.len() {
+            let error = WriteBatch::from_bytes(batch.as_bytes()[..len].to_vec()).expect_err("cut");
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{len}");
+        }
+        let mut unknown = batch.as_bytes().to_vec();
+        unknown[HEADER_BYTES] = 0x16;
+        assert_eq!(WriteBatch::from_bytes(unknown).expect_err("wide column").kind(), ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,145 @@
+//! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SeqNo};
+use crossbeam_utils::Backoff;
+use log::{RecordKind, Reservation};
+use memtable::Entry;
+
+use crate::core::Core;
+use crate::write::admission::{self, Part, Parts};
+use crate::write::batch::{self, BatchReader, WriteBatch};
+use crate::write::logs::ActiveLog;
+use crate::write::options::WriteOptions;
+use crate::write::pipeline::Ticket;
+use crate::write::stall::StallCause;
+
+/// A write that has numbers.
+struct Numbered {
+    ticket: Ticket,
+    first: SeqNo,
+    last: SeqNo,
+    record: Option<(Arc<ActiveLog>, Reservation)>,
+}
+
+/// Why a write could not be numbered just now; what it waits for is off the lock.
+enum Retry {
+    /// A memtable that room was reserved in is no longer mutable.
+    MemtableSwitched,
+    PipelineFull,
+    LogFull(Arc<ActiveLog>),
+}
+
+impl Core {
+    /// Applies a batch: atomically, and visibly to every read that starts after the return. Returns the last number it
+    /// took.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait. `ReadOnly`: the database does
+    /// not take writes. `Io`, `NoSpace`: the write failed; whether it is there after a reopen is not known if it had
+    /// reached the log.
+    pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
+        self.check_writable()?;
+        if options.sync && options.disable_wal {
+            return Err(Error::invalid_argument("a write cannot be synced (sync) and not logged (disable_wal) at once"));
+        }
+        let set = self.families.load();
+        let mut parts = admission::summarise(batch, &set, options)?;
+        if batch.is_empty() {
+            return Ok(self.pipeline.visible());
+        }
+        self.wait_for_debt(batch.len(), options)?;
+        let numbered = self.number(batch, &mut parts, options)?;
+        if let Some((log, reservation)) = &numbered.record {
+            let header = batch::header(numbered.first, batch.count());
+            log.note_published(self.pipeline.published_log());
+            let logged = self.logs.append(log, reservation, RecordKind::Batch, &[&header, batch.body()]);
+            logged.inspect_err(|e| self.fail_numbered(e))?;
+        }
+        if options.disable_wal {
+            parts.iter().for_each(|part| part.family.note_unlogged());
+        }
+        insert(batch, &parts, numbered.first);
+        self.pipeline.finish(numbered.ticket);
+        self.pipeline.wait_visible(numbered.last)?;
+        if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
+            let target = log.position(&reservation);
+            self.logs.sync_through(target, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
+        }
+        self.drive_if_inline();
+        Ok(numbered.last)
+    }
+
+    /// Reserves memtable room and takes numbers, going back to admission as long as something is missing.
+    fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Numbered> {
+        let backoff = Backoff::new();
+        loop {
+            self.reserve_memtables(parts, options)?;
+            match self.try_number(batch, parts, options)? {
+                Ok(numbered) => return Ok(numbered),
+                Err(Retry::MemtableSwitched) => {}
+                Err(Retry::LogFull(log)) => self.roll_log(&log, batch.len() as u64)?,
+                Err(Retry::PipelineFull) => {
+                    let start = self.context.vfs.now();
+                    backoff.snooze();
+                    self.stall.count_since(StallCause::Pipeline, start);
+                    self.check_writable()?;
+                }
+            }
+        }
+    }
+
+    /// The whole of the commit lock: O(1) in everything but the number of families in the batch (C3).
+    fn try_number(
+        &self,
+        batch: &WriteBatch,
+        parts: &Parts<'_>,
+        options: &WriteOptions,
+    ) -> Result<Result<Numbered, Retry>> {
+        let bounds: smallvec::SmallVec<[_; 2]> = parts.iter().map(Part::bounds).collect();
+        let mut commit = self.commit.lock();
+        if !parts.iter().all(Part::is_current) {
+            return Ok(Err(Retry::MemtableSwitched));
+        }
+        if !self.pipeline.has_room() {
+            return Ok(Err(Retry::PipelineFull));
+        }
+        let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
+        let last = commit.last_seq.checked_add(u64::from(batch.count())).ok_or_else(exhausted)?;
+        let log = commit.log.as_ref().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        let record = if options.disable_wal {
+            None
+        } else {
+            match log.file.try_reserve(batch.len()) {
+                Some(reservation) => Some((log.clone(), reservation)),
+                None => return Ok(Err(Retry::LogFull(log.clone()))),
+            }
+        };
+        assert!(last > commit.last_seq, "sequence numbers only grow (S1, S3)");
+        let first = SeqNo(commit.last_seq.0 + 1);
+        commit.last_seq = last;
+        let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
+        let ticket = self.pipeline.enter(last, log_end, &bounds);
+        Ok(Ok(Numbered { ticket, first, last, record }))
+    }
+}
+
+/// Inserts the batch's entries into the memtables that were reserved for them. Cannot fail (C4).
+fn insert(batch: &WriteBatch, parts: &Parts<'_>, first: SeqNo) {
+    for part in parts {
+        let mut entries = entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
+        part.memtable().insert_all(&mut entries);
+    }
+}
+
+/// The entries of a batch that was checked, with their numbers and families.
+pub(crate) fn entries_of(
+    records: BatchReader<'_>,
+    first: SeqNo,
+) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
+    records.map_while(Result::ok).enumerate().map(move |(i, record)| {
+        let seq = SeqNo(first.0 + i as u64);
+        (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })
+    })
+}

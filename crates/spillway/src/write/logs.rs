@@ -1,0 +1,307 @@
+//! The database's logs: the current one, the spare made ahead of it, and the older ones that families still need.
+//!
+//! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
+//! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use base::options::LogBacking;
+use base::{Error, FileNumber, Result, SeqNo};
+use log::{BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind, Reservation};
+use parking_lot::{Condvar, Mutex};
+use vfs::Vfs;
+
+use crate::version::edit::LogEnd;
+use crate::version::file_name::{self, FileType};
+use crate::version::purge::{FileLife, ObsoleteFile, PurgeQueue};
+use crate::write::pipeline::LogPosition;
+
+/// A log that takes writes, or took them in this process.
+pub(crate) struct ActiveLog {
+    pub file: LogFile,
+    /// The position of its first byte; set when it becomes the current log.
+    base: OnceLock<LogPosition>,
+}
+
+impl ActiveLog {
+    pub fn number(&self) -> FileNumber {
+        self.file.number()
+    }
+
+    /// Called when the log becomes current.
+    pub fn start_at(&self, base: LogPosition) {
+        self.base.set(base).expect("a log becomes current once");
+    }
+
+    pub fn base(&self) -> LogPosition {
+        *self.base.get().expect("only a current log's positions are asked for")
+    }
+
+    /// The position behind everything reserved so far. Final once the log is sealed.
+    pub fn end(&self) -> LogPosition {
+        self.base() + self.file.tail()
+    }
+
+    pub fn position(&self, reservation: &Reservation) -> LogPosition {
+        self.base() + reservation.end()
+    }
+
+    /// Tells the log how far the history is published, as far as that lies in it: its records carry it on.
+    pub fn note_published(&self, published: LogPosition) {
+        if let Some(offset) = published.checked_sub(self.base()) {
+            self.file.publish(offset.min(self.file.tail()));
+        }
+    }
+
+    fn position_of(&self, offset: u64) -> Position {
+        Position { log: self.number(), offset }
+    }
+}
+
+/// A log that some family may still need, oldest first in [`Logs`].
+struct LiveLog {
+    life: Arc<FileLife>,
+    number: FileNumber,
+    bytes: u64,
+    /// The last number in it; `None` for the current log.
+    last_seq: Option<SeqNo>,
+    /// Where recovery ended it, for a log of an earlier process.
+    end: Option<LogEnd>,
+}
+
+#[derive(Default)]
+struct LiveLogs {
+    logs: Vec<LiveLog>,
+    spare: Option<Arc<ActiveLog>>,
+}
+
+#[derive(Default)]
+struct SyncState {
+    running: bool,
+    /// Logs of this process with unsynced bytes, oldest first; the current one is last.
+    unsynced: Vec<Arc<ActiveLog>>,
+}
+
+pub(crate) struct Logs {
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    backing: BackingChoice,
+    file_bytes: u64,
+    purge: Arc<PurgeQueue>,
+    live: Mutex<LiveLogs>,
+    /// Held by the one thread that replaces the current log.
+    pub rolling: Mutex<()>,
+    spare_wanted: AtomicBool,
+    sync: Mutex<SyncState>,
+    sync_ended: Condvar,
+    synced: AtomicU64,
+    /// A sync or an append failed: nothing unsynced is known to be on disk, and no sync is tried again (D4).
+    failed: OnceLock<Error>,
+}
+
+impl Logs {
+    pub fn new(vfs: Arc<dyn Vfs>, dir: &Path, file_bytes: u64, backing: LogBacking, purge: Arc<PurgeQueue>) -> Self {
+        Logs {
+            vfs,
+            dir: dir.to_owned(),
+            backing: match backing {
+                LogBacking::Auto => BackingChoice::Auto,
+                LogBacking::Mapped => BackingChoice::Mapped,
+                LogBacking::Pwrite => BackingChoice::Pwrite,
+            },
+            file_bytes,
+            purge,
+            live: Mutex::default(),
+            rolling: Mutex::default(),
+            spare_wanted: AtomicBool::new(false),
+            sync: Mutex::default(),
+            sync_ended: Condvar::new(),
+            synced: AtomicU64::new(0),
+            failed: OnceLock::new(),
+        }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn path(&self, number: FileNumber) -> PathBuf {
+        self.dir.join(file_name::format(FileType::Log, number))
+    }
+
+    /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable.
+    pub fn create(&self, number: FileNumber, need_bytes: u64) -> Result<Arc<ActiveLog>> {
+        let capacity_bytes = self.file_bytes.max(capacity_for(need_bytes));
+        let config =
+            LogConfig { capacity_bytes, extent_bytes: capacity_bytes, backing: self.backing, earlier: self.frontiers() };
+        let file = LogFile::create(&*self.vfs, &self.path(number), number, config)?;
+        self.vfs.sync_dir(&self.dir)?;
+        Ok(Arc::new(ActiveLog { file, base: OnceLock::new() }))
+    }
+
+    /// How far the current log has come: what a log made now says of those before it.
+    fn frontiers(&self) -> Frontiers {
+        let sync = self.sync.lock();
+        sync.unsynced.last().map_or_else(Frontiers::default, |log| Frontiers {
+            synced: log.position_of(log.file.synced()),
+            published: log.position_of(log.file.published()),
+        })
+    }
+
+    /// Takes the spare, where there is one that a record of `need_bytes` fits into.
+    pub fn take_spare(&self, need_bytes: u64) -> Option<Arc<ActiveLog>> {
+        let mut live = self.live.lock();
+        live.spare.take_if(|spare| spare.file.capacity() >= capacity_for(need_bytes))
+    }
+
+    pub fn ask_for_spare(&self) {
+        self.spare_wanted.store(true, Ordering::Release);
+    }
+
+    /// Whether a spare log is to be made; asked by the background job that makes it.
+    pub fn take_spare_request(&self) -> bool {
+        self.spare_wanted.swap(false, Ordering::AcqRel) && self.live.lock().spare.is_none()
+    }
+
+    pub fn put_spare(&self, log: Arc<ActiveLog>) {
+        self.live.lock().spare = Some(log);
+    }
+
+    /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
+    pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
+        let mut live = self.live.lock();
+        if let Some(before) = live.logs.last_mut()
+            && before.last_seq.is_none()
+        {
+            before.last_seq = Some(last_seq);
+        }
+        let life = self.life_of(log.number());
+        live.logs.push(LiveLog { life, number: log.number(), bytes: log.file.capacity(), last_seq: None, end: None });
+        drop(live);
+        self.sync.lock().unsynced.push(log.clone());
+    }
+
+    /// Notes a log of an earlier process, oldest first.
+    pub fn note_recovered(&self, end: LogEnd, bytes: u64) {
+        let (number, last_seq, end) = (end.log, Some(end.last_seq), Some(end));
+        let life = self.life_of(number);
+        self.live.lock().logs.push(LiveLog { life, number, bytes, last_seq, end });
+    }
+
+    /// Where recovery ended the logs of earlier processes that are still needed.
+    pub fn recovered_ends(&self) -> Vec<LogEnd> {
+        self.live.lock().logs.iter().filter_map(|log| log.end).collect()
+    }
+
+    fn life_of(&self, number: FileNumber) -> Arc<FileLife> {
+        FileLife::new(ObsoleteFile { file_type: FileType::Log, path_id: 0, number }, self.purge.clone())
+    }
+
+    /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2).
+    pub fn release_through(&self, needed_after: SeqNo) {
+        let mut live = self.live.lock();
+        let keep = live.logs.iter().position(|log| log.last_seq.is_none_or(|last| last > needed_after));
+        let gone: Vec<LiveLog> = live.logs.drain(..keep.unwrap_or(0)).collect();
+        drop(live);
+        for log in gone {
+            log.life.mark_obsolete(); // queued for deletion when the last pin goes
+        }
+    }
+
+    /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.
+    pub fn total(&self) -> (u64, Option<SeqNo>) {
+        let live = self.live.lock();
+        (live.logs.iter().map(|log| log.bytes).sum(), live.logs.first().and_then(|log| log.last_seq))
+    }
+
+    /// The oldest log that is still needed.
+    pub fn oldest(&self) -> Option<FileNumber> {
+        self.live.lock().logs.first().map(|log| log.number)
+    }
+
+    /// Numbers and pins of all live logs, oldest first.
+    pub fn pin_all(&self) -> Vec<(FileNumber, Arc<FileLife>)> {
+        self.live.lock().logs.iter().map(|log| (log.number, log.life.clone())).collect()
+    }
+
+    /// Fills a reservation. Parallel with other writers (C2).
+    pub fn append(&self, log: &ActiveLog, at: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
+        log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
+    }
+
+    /// Returns once everything before `target` survives power loss. One `fdatasync` serves all who wait; it is issued
+    /// after `target` was published. `published` tells how far that is now.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the log's unsynced part is lost to this process (D4).
+    pub fn sync_through(&self, target: LogPosition, published: impl Fn() -> LogPosition) -> Result<()> {
+        let mut state = self.sync.lock();
+        loop {
+            if self.synced.load(Ordering::Acquire) >= target {
+                return Ok(());
+            }
+            self.check()?;
+            if state.running {
+                self.sync_ended.wait(&mut state);
+                continue;
+            }
+            state.running = true;
+            let logs = state.unsynced.clone();
+            drop(state);
+            let through = published();
+            let result = sync_logs(&logs, through);
+            state = self.sync.lock();
+            state.running = false;
+            match &result {
+                Ok(()) => {
+                    self.synced.fetch_max(through, Ordering::AcqRel);
+                    state.unsynced.retain(|log| !(log.file.is_sealed() && log.end() <= through));
+                }
+                Err(e) => self.fail(e),
+            }
+            self.sync_ended.notify_all();
+            result?;
+        }
+    }
+
+    /// Ends the last log of this process's life, so that the next open finds it whole. No write is under way.
+    pub fn end(&self, log: &ActiveLog) -> Result<()> {
+        let Some(reservation) = log.file.seal() else { return Ok(()) };
+        self.append(log, &reservation, RecordKind::End, &[])?;
+        self.sync_through(log.end(), || log.end())
+    }
+
+    pub fn synced(&self) -> LogPosition {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// # Errors
+    /// The sticky error of the first append or sync that failed.
+    pub fn check(&self) -> Result<()> {
+        self.failed.get().cloned().map_or(Ok(()), Err)
+    }
+
+    fn fail(&self, error: &Error) {
+        let _ = self.failed.set(error.clone()); // the first failure is the one to report
+    }
+}
+
+/// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
+fn sync_logs(logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
+    for log in logs {
+        if log.base() >= through {
+            break;
+        }
+        log.note_published(through);
+        log.file.sync()?;
+    }
+    Ok(())
+}
+
+/// The size of a log whose first record has `payload_bytes`.
+fn capacity_for(payload_bytes: u64) -> u64 {
+    // Two record headers: the record's own and that of the end record. The rest is alignment.
+    FILE_HEADER_BYTES + payload_bytes + 2 * RECORD_HEADER_BYTES as u64 + 64
+}

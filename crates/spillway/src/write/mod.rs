@@ -1,0 +1,13 @@
+//! Writing: batches, admission, the commit pipeline, the logs, stalls.
+//!
+//! A batch is encoded once, admitted (everything that can fail or wait), numbered under the commit lock in O(1), copied
+//! into the log and inserted into the memtables outside it, and published in order. Keeps S1-S3, C1-C4.
+
+pub(crate) mod admission;
+pub mod batch;
+pub(crate) mod commit;
+pub(crate) mod logs;
+pub mod options;
+pub mod pipeline;
+pub mod stall;
+pub(crate) mod switch;

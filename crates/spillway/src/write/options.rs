@@ -1,0 +1,20 @@
+//! How a write is done.
+
+/// Per-write options, under RocksDB's names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// Returns only when the write survives power loss (D1).
+    pub sync: bool,
+    /// Leaves the log out: the write is lost if the process ends before its memtable is flushed.
+    pub disable_wal: bool,
+    /// Fails with `Busy` instead of waiting for flushes or compactions.
+    pub no_slowdown: bool,
+    /// Passes over changes to families that do not exist, instead of failing the batch.
+    pub ignore_missing_column_families: bool,
+}
+
+impl WriteOptions {
+    pub fn synced() -> Self {
+        WriteOptions { sync: true, ..Self::default() }
+    }
+}

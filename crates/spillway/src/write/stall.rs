@@ -1,0 +1,276 @@
+//! Back-pressure: writers are slowed while compactions are behind, per writer and before a number is taken (C3, C4), as
+//! a smooth function of the debt, and stopped only at the stop triggers. Every wait is counted by its cause.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::options::FamilyOptions;
+use parking_lot::{Condvar, Mutex};
+use vfs::Vfs;
+
+use crate::version::version::Version;
+
+/// Why a writer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum StallCause {
+    /// All write buffers are full and none is flushed yet.
+    Memtables,
+    /// Level 0 has too many tables.
+    Level0,
+    /// Compactions are too many bytes behind.
+    PendingCompaction,
+    /// The next memtable was not made ahead in time.
+    MemtableSwitch,
+    /// The next log was not made ahead in time.
+    LogSwitch,
+    /// Too many writes are in flight.
+    Pipeline,
+}
+
+impl StallCause {
+    pub const ALL: [StallCause; 6] = [
+        StallCause::Memtables,
+        StallCause::Level0,
+        StallCause::PendingCompaction,
+        StallCause::MemtableSwitch,
+        StallCause::LogSwitch,
+        StallCause::Pipeline,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            StallCause::Memtables => "memtable-limit",
+            StallCause::Level0 => "l0-file-count",
+            StallCause::PendingCompaction => "pending-compaction-bytes",
+            StallCause::MemtableSwitch => "memtable-switch",
+            StallCause::LogSwitch => "log-switch",
+            StallCause::Pipeline => "pipeline-full",
+        }
+    }
+}
+
+/// How far behind compactions are: 0 before the slow-down trigger, 1 at the stop trigger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Debt {
+    pub level: f64,
+    pub cause: StallCause,
+}
+
+impl Debt {
+    pub const NONE: Debt = Debt { level: 0.0, cause: StallCause::Level0 };
+
+    /// The debt of one family.
+    pub fn of(version: &Version, pending_bytes: u64, options: &FamilyOptions) -> Debt {
+        if options.disable_auto_compactions {
+            return Debt::NONE;
+        }
+        let files = version.level(0).len() as f64;
+        let level0 = Debt {
+            level: between(
+                files,
+                f64::from(options.level0_slowdown_writes_trigger),
+                f64::from(options.level0_stop_writes_trigger),
+            ),
+            cause: StallCause::Level0,
+        };
+        let pending = Debt {
+            level: between(
+                pending_bytes as f64,
+                limit(options.soft_pending_compaction_bytes_limit),
+                limit(options.hard_pending_compaction_bytes_limit),
+            ),
+            cause: StallCause::PendingCompaction,
+        };
+        level0.max(pending)
+    }
+
+    pub fn max(self, other: Debt) -> Debt {
+        if other.level > self.level { other } else { self }
+    }
+}
+
+/// A trigger of 0 bytes means never.
+fn limit(bytes: u64) -> f64 {
+    if bytes == 0 { -1.0 } else { bytes as f64 }
+}
+
+/// Where `x` stands between two triggers, 0 to 1; a negative trigger means never.
+fn between(x: f64, slow: f64, stop: f64) -> f64 {
+    let never = f64::INFINITY;
+    let slow = if slow < 0.0 { never } else { slow };
+    let stop = if stop < 0.0 { never } else { stop };
+    if x >= stop {
+        return 1.0;
+    }
+    if x < slow {
+        return 0.0;
+    }
+    if stop.is_infinite() {
+        return SLOWED_MIN;
+    }
+    // At the slow-down trigger the debt is small and positive; it reaches 1 only at the stop trigger.
+    SLOWED_MIN + (1.0 - 2.0 * SLOWED_MIN) * (x - slow) / (stop - slow).max(1.0)
+}
+
+/// The least debt that slows anybody.
+const SLOWED_MIN: f64 = 0.01;
+
+/// The rate for writers at the slow-down trigger, where `delayed_write_rate` is 0.
+const DELAYED_BYTES_PER_SECOND: f64 = (16 << 20) as f64;
+
+/// The share of the rate that is left just before the stop trigger.
+const RATE_LEFT_MIN: f64 = 0.05;
+
+#[derive(Default)]
+struct Counter {
+    waits: AtomicU64,
+    micros: AtomicU64,
+}
+
+/// The gate that every writer passes. One atomic load where nothing is behind.
+pub(crate) struct Stall {
+    vfs: Arc<dyn Vfs>,
+    /// Debt in millionths, of the family that is most behind; `STOPPED` at the stop trigger.
+    debt: AtomicU32,
+    cause: AtomicU32,
+    /// Bytes per second at the slow-down trigger.
+    rate: f64,
+    /// When the next delayed write may go, in microseconds of the vfs's clock: every delayed writer moves it on by its
+    /// own bytes, so that all together keep the rate.
+    next_us: AtomicU64,
+    counters: [Counter; StallCause::ALL.len()],
+    ended: AtomicBool,
+    sleep: Mutex<()>,
+    changed: Condvar,
+}
+
+const STOPPED: u32 = 1_000_000;
+
+impl Stall {
+    pub fn new(vfs: Arc<dyn Vfs>, delayed_write_rate: u64) -> Self {
+        let rate = if delayed_write_rate == 0 { DELAYED_BYTES_PER_SECOND } else { delayed_write_rate as f64 };
+        Stall {
+            vfs,
+            debt: AtomicU32::new(0),
+            cause: AtomicU32::new(0),
+            rate,
+            next_us: AtomicU64::new(0),
+            counters: Default::default(),
+            ended: AtomicBool::new(false),
+            sleep: Mutex::new(()),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Says how far behind the database is; returns the debt before, in the same terms.
+    pub fn set_debt(&self, debt: Debt) -> Debt {
+        let before = self.debt();
+        self.cause.store(debt.cause as u32, Ordering::Relaxed);
+        self.debt.store((debt.level * f64::from(STOPPED)) as u32, Ordering::Release);
+        drop(self.sleep.lock());
+        self.changed.notify_all();
+        before
+    }
+
+    pub fn debt(&self) -> Debt {
+        let level = f64::from(self.debt.load(Ordering::Acquire)) / f64::from(STOPPED);
+        let cause = StallCause::ALL.get(self.cause.load(Ordering::Relaxed) as usize);
+        Debt { level, cause: cause.copied().unwrap_or(StallCause::Level0) }
+    }
+
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.debt.load(Ordering::Acquire) == 0
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.debt.load(Ordering::Acquire) >= STOPPED
+    }
+
+    /// Lets every waiting writer go: the database closes or became read-only.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        drop(self.sleep.lock());
+        self.changed.notify_all();
+    }
+
+    /// Takes back [`end`](Self::end).
+    pub fn begin(&self) {
+        self.ended.store(false, Ordering::Release);
+    }
+
+    /// Holds a write of `bytes` up as long as the debt asks for.
+    pub fn delay(&self, bytes: usize) {
+        let debt = self.debt();
+        if debt.level <= 0.0 || self.is_stopped() {
+            return;
+        }
+        let rate = self.rate * (1.0 - debt.level).max(RATE_LEFT_MIN);
+        let cost_us = (bytes as f64 * 1e6 / rate).ceil() as u64;
+        let now_us = self.vfs.now().as_micros() as u64;
+        let mut free_us = now_us;
+        let _ = self.next_us.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| {
+            free_us = next.max(now_us);
+            Some(free_us + cost_us)
+        });
+        let wait_us = free_us.saturating_sub(now_us);
+        // Shorter sleeps cost more than they hold up: what is owed is slept by a later writer.
+        const SLEEP_MIN_US: u64 = 500;
+        if wait_us >= SLEEP_MIN_US {
+            self.vfs.sleep(Duration::from_micros(wait_us));
+            self.count(debt.cause, wait_us);
+        }
+    }
+
+    /// Waits while writers are stopped; returns at once where they are not.
+    pub fn wait_while_stopped(&self) {
+        if !self.is_stopped() {
+            return;
+        }
+        let cause = self.debt().cause;
+        let start = self.vfs.now();
+        let mut guard = self.sleep.lock();
+        while self.is_stopped() && !self.ended.load(Ordering::Acquire) {
+            self.changed.wait(&mut guard);
+        }
+        drop(guard);
+        self.count_since(cause, start);
+    }
+
+    pub fn count_since(&self, cause: StallCause, start: Duration) {
+        self.count(cause, self.vfs.now().saturating_sub(start).as_micros() as u64);
+    }
+
+    fn count(&self, cause: StallCause, micros: u64) {
+        if let Some(counter) = self.counters.get(cause as usize) {
+            counter.waits.fetch_add(1, Ordering::Relaxed);
+            counter.micros.fetch_add(micros, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits and microseconds waited, by cause, since the database was opened.
+    pub fn counts(&self) -> Vec<(StallCause, u64, u64)> {
+        let read = |(cause, counter): (StallCause, &Counter)| {
+            (cause, counter.waits.load(Ordering::Relaxed), counter.micros.load(Ordering::Relaxed))
+        };
+        StallCause::ALL.into_iter().zip(&self.counters).map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debt_grows_smoothly_from_slow_down_to_stop() {
+        assert_eq!(between(19.0, 20.0, 36.0), 0.0);
+        let steps: Vec<f64> = (20..=36).map(|files| between(f64::from(files), 20.0, 36.0)).collect();
+        assert!(steps[0] > 0.0 && steps[0] < 0.02);
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(steps[16], 1.0);
+        assert!(steps[15] < 1.0);
+        assert_eq!(between(1e9, -1.0, -1.0), 0.0, "negative triggers mean never");
+    }
+}

@@ -1,0 +1,235 @@
+//! Replacing what is full: the mutable memtable and the current log. The next ones are made ahead in the background; one
+//! that is missing is waited for here, at admission, and counted.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::{FamilyId, Result, SeqNo};
+use crossbeam_utils::Backoff;
+use log::RecordKind;
+use parking_lot::MutexGuard;
+
+use crate::core::{Core, FamilyState, State};
+use crate::family::Family;
+use crate::read::view::ReadView;
+use crate::write::admission::stalled;
+use crate::write::logs::ActiveLog;
+use crate::write::options::WriteOptions;
+use crate::write::stall::StallCause;
+
+impl Core {
+    /// Replaces the memtable `full_id` of a family with one that has `need_bytes` of room. Returns at once where another
+    /// writer has done so.
+    pub(crate) fn switch_full_memtable(
+        &self,
+        family: &Arc<Family>,
+        full_id: u64,
+        need_bytes: usize,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.wait_for_queue(family, full_id, options)?;
+        self.replace_memtable(family, full_id, need_bytes)
+    }
+
+    /// Waits while the family has as many memtables as it may have.
+    fn wait_for_queue(&self, family: &Arc<Family>, full_id: u64, options: &WriteOptions) -> Result<()> {
+        let start = self.context.vfs.now();
+        let mut waited = false;
+        let mut state = self.state.lock();
+        loop {
+            self.check_writable()?;
+            let limit = family.options().max_write_buffer_number;
+            let full = self.family_state(&mut state, family.id())?;
+            if full.mutable.id() != full_id || full.queue.len() + 1 < limit {
+                break;
+            }
+            if options.no_slowdown {
+                return Err(stalled());
+            }
+            full.flush_wanted_through = SeqNo::MAX.min(full.flush_wanted_through.max(newest(full)));
+            waited = true;
+            if self.context.vfs.runs_inline() {
+                drop(state);
+                self.drive();
+                state = self.state.lock();
+            } else {
+                self.state_changed.notify_all();
+                self.state_changed.wait(&mut state);
+            }
+        }
+        drop(state);
+        if waited {
+            self.stall.count_since(StallCause::Memtables, start);
+        }
+        Ok(())
+    }
+
+    /// Puts a new mutable memtable into a family whose mutable one is still `old_id`, and queues the old one.
+    pub(crate) fn replace_memtable(&self, family: &Arc<Family>, old_id: u64, need_bytes: usize) -> Result<()> {
+        let spare = self.take_spare(family.id(), need_bytes);
+        let made = match spare {
+            Some(spare) => spare,
+            None => {
+                let start = self.context.vfs.now();
+                let made = family.create_memtable(need_bytes)?;
+                self.stall.count_since(StallCause::MemtableSwitch, start);
+                made
+            }
+        };
+        let mut state = self.state.lock();
+        let switched = self.family_state(&mut state, family.id())?;
+        if switched.mutable.id() != old_id {
+            switched.spare.get_or_insert(made); // another writer was faster; its turn comes
+            return Ok(());
+        }
+        let old_view = self.install_memtable(switched, made);
+        drop(state);
+        drop(old_view);
+        self.state_changed.notify_all();
+        self.upkeep.raise();
+        Ok(())
+    }
+
+    fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<Arc<dyn memtable::Memtable>> {
+        let mut state = self.state.lock();
+        let family = state.families.get_mut(&family)?;
+        let fits = need_bytes <= family.family.options().write_buffer_size;
+        family.spare.take_if(|_| fits)
+    }
+
+    /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
+    #[must_use = "drop the old view off the lock"]
+    fn install_memtable(&self, family: &mut FamilyState, made: Arc<dyn memtable::Memtable>) -> Arc<ReadView> {
+        let commit = self.commit.lock();
+        let next = self.context.queue_memtable(made, commit.last_seq);
+        let old = std::mem::replace(&mut family.mutable, next);
+        // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
+        old.seal_at(commit.last_seq);
+        family.queue.insert(0, old);
+        family.family.set_mutable(&family.mutable);
+        // The view is swapped before any number that needs it is given out, so before it is published (V1).
+        family.publish_view()
+    }
+
+    /// Seals a family's mutable memtable if it holds anything; returns the number through which it must be flushed so
+    /// that everything written before the call is in tables.
+    pub(crate) fn seal_for_flush(&self, family: &Arc<Family>) -> Result<SeqNo> {
+        let (id, empty) = {
+            let mut state = self.state.lock();
+            let current = self.family_state(&mut state, family.id())?;
+            (current.mutable.id(), current.mutable.is_unused())
+        };
+        if !empty {
+            self.replace_memtable(family, id, 0)?;
+        }
+        let mut state = self.state.lock();
+        let sealed = self.family_state(&mut state, family.id())?;
+        let through = newest(sealed);
+        sealed.flush_wanted_through = sealed.flush_wanted_through.max(through);
+        Ok(through)
+    }
+
+    /// Makes the spares of families that were written since their memtable became mutable. A background job.
+    pub(crate) fn make_spare_memtables(&self) -> Result<()> {
+        for family in self.families_without_spare(&mut self.state.lock()) {
+            let made = family.create_memtable(0)?;
+            let mut state = self.state.lock();
+            if let Some(state) = state.families.get_mut(&family.id()) {
+                state.spare.get_or_insert(made);
+            }
+        }
+        Ok(())
+    }
+
+    fn families_without_spare(&self, state: &mut State) -> Vec<Arc<Family>> {
+        let lacks_one = |f: &&FamilyState| f.spare.is_none() && !f.mutable.is_unused();
+        state.families.values().filter(lacks_one).map(|f| f.family.clone()).collect()
+    }
+
+    /// Seals the largest memtables while all together hold more than `db_write_buffer_size`. A background job.
+    pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
+        let limit = self.context.options.db_write_buffer_size;
+        while limit > 0 {
+            let largest = {
+                let state = self.state.lock();
+                let bytes = |f: &FamilyState| f.mutable.memtable().memory_bytes();
+                let total: usize = state.families.values().map(bytes).sum();
+                let candidates = state.families.values().filter(|f| !f.mutable.is_unused());
+                candidates.max_by_key(|f| bytes(f)).filter(|_| total > limit).map(|f| f.family.clone())
+            };
+            let Some(family) = largest else { break };
+            self.seal_for_flush(&family)?;
+            self.state_changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Counts memtable room taken, where `db_write_buffer_size` bounds it, and wakes upkeep now and then to look.
+    pub(crate) fn note_memtable_bytes(&self, bytes: usize) {
+        /// The limit is looked at every time that this part of it was written.
+        const LOOKS_PER_LIMIT: usize = 16;
+        let limit = self.context.options.db_write_buffer_size;
+        if limit == 0 {
+            return;
+        }
+        let step = (limit / LOOKS_PER_LIMIT).max(1);
+        let before = self.memtable_bytes_taken.fetch_add(bytes, Ordering::Relaxed);
+        if before / step != before.wrapping_add(bytes) / step {
+            self.upkeep.raise();
+        }
+    }
+
+    /// Makes the spare the current log, or makes one now; `full` is the log that was found full.
+    pub(crate) fn roll_log(&self, full: &Arc<ActiveLog>, need_bytes: u64) -> Result<()> {
+        let _rolling = self.logs.rolling.lock();
+        let current = self.commit.lock().log.as_ref().map(|log| log.number());
+        if current != Some(full.number()) {
+            return Ok(()); // another writer has done so
+        }
+        let next = match self.logs.take_spare(need_bytes) {
+            Some(spare) => spare,
+            None => {
+                let start = self.context.vfs.now();
+                let made = self.logs.create(self.context.numbers.take(), need_bytes)?;
+                self.stall.count_since(StallCause::LogSwitch, start);
+                made
+            }
+        };
+        self.install_log(next)?;
+        self.logs.ask_for_spare();
+        self.upkeep.raise();
+        self.flush_for_log_limit();
+        Ok(())
+    }
+
+    /// Makes `next` the log that writes go to, and ends the one before it with a record of its own: a place in the
+    /// pipeline, so that it is published before anything in `next` is.
+    pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
+        let backoff = Backoff::new();
+        let mut commit = self.commit.lock();
+        while !self.pipeline.has_room() {
+            MutexGuard::unlocked(&mut commit, || backoff.snooze());
+            self.check_writable()?;
+        }
+        let full = commit.log.take();
+        let end = full.and_then(|full| full.file.seal().map(|reservation| (full, reservation)));
+        let base = end.as_ref().map_or(0, |(full, _)| full.end());
+        let ticket = end.as_ref().map(|_| self.pipeline.enter(commit.last_seq, base, &[]));
+        next.start_at(base);
+        self.logs.note_current(&next, commit.last_seq);
+        commit.log = Some(next);
+        drop(commit);
+        if let (Some((full, reservation)), Some(ticket)) = (end, ticket) {
+            full.note_published(self.pipeline.published_log());
+            let ended = self.logs.append(&full, &reservation, RecordKind::End, &[]);
+            ended.inspect_err(|e| self.fail_numbered(e))?;
+            self.pipeline.finish(ticket);
+        }
+        Ok(())
+    }
+}
+
+/// The largest number in a family's sealed memtables, or zero.
+fn newest(family: &FamilyState) -> SeqNo {
+    family.queue.first().and_then(|youngest| youngest.largest_seq()).unwrap_or(SeqNo::ZERO)
+}

@@ -1,0 +1,378 @@
+//! Walks and searches one block of entries.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use base::key::{self, TRAILER_BYTES};
+use base::{Error, InternalOrder, Result, SeqNo};
+
+use super::entry::{Entry, parse_entry};
+use super::{Block, Bucket, hash_of};
+use crate::cached::BlockRef;
+
+/// The sequence number that stands for the one stored in every key: that of an ingested table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GlobalSeq(pub Option<SeqNo>);
+
+impl GlobalSeq {
+    /// The trailer of a key whose stored trailer is `stored`.
+    #[inline]
+    pub fn trailer(self, stored: u64) -> u64 {
+        match self.0 {
+            None => stored,
+            Some(seq) => key::pack_trailer(seq, stored as u8),
+        }
+    }
+
+    /// As [`InternalOrder::compare`], `stored` being a key of the block.
+    #[inline]
+    pub fn compare(self, order: &InternalOrder, stored: &[u8], target: &[u8]) -> Ordering {
+        let (Some((stored_user, stored_trailer)), Some((user, trailer))) = (key::split(stored), key::split(target))
+        else {
+            return stored.cmp(target);
+        };
+        order.user.compare(stored_user, user).then_with(|| trailer.cmp(&self.trailer(stored_trailer)))
+    }
+}
+
+/// An entry passed on a backward walk, kept so that `prev` need not parse its restart interval again.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    at: usize,
+    key_end: usize,
+    entry: Entry,
+}
+
+/// A position in a block. Reused from block to block: its buffers stay.
+#[derive(Debug, Default)]
+pub struct BlockCursor {
+    block: BlockRef,
+    global: GlobalSeq,
+    valid: bool,
+    damaged: bool,
+    /// Offset of the current entry, and where its parts lie.
+    at: usize,
+    entry: Entry,
+    /// True where the key is stored whole; else it is in `key`.
+    key_in_block: bool,
+    key: Vec<u8>,
+    /// The current key with the global sequence number in it.
+    patched: Vec<u8>,
+    /// The entries of one restart interval up to the current one, and their keys, one behind the other.
+    passed: Vec<Passed>,
+    passed_keys: Vec<u8>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry { shared: 0, key_start: 0, key_end: 0, value_end: 0 }
+    }
+}
+
+impl BlockCursor {
+    pub fn new(global: GlobalSeq) -> Self {
+        BlockCursor { global, ..Self::default() }
+    }
+
+    /// A cursor that rebuilds keys in `buffer`, for one lookup after another without allocation.
+    pub fn with_buffer(global: GlobalSeq, buffer: Vec<u8>) -> Self {
+        BlockCursor { global, key: buffer, ..Self::default() }
+    }
+
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.key
+    }
+
+    /// Goes to another block, standing on no entry of it.
+    pub fn set_block(&mut self, block: BlockRef) {
+        self.block = block;
+        self.invalidate();
+        self.damaged = false;
+    }
+
+    pub fn block(&self) -> &BlockRef {
+        &self.block
+    }
+
+    #[inline]
+    fn entries(&self) -> &Block {
+        &self.block.entries
+    }
+
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.valid
+    }
+
+    /// # Errors
+    /// `Corruption`: the walk met a malformed entry.
+    pub fn status(&self) -> Result<()> {
+        if self.damaged {
+            return Err(Error::corruption("malformed entry in a block"));
+        }
+        Ok(())
+    }
+
+    /// The key as stored.
+    #[inline]
+    fn stored_key(&self) -> &[u8] {
+        if self.key_in_block {
+            self.entries().bytes().get(self.entry.key_start..self.entry.key_end).unwrap_or_default()
+        } else {
+            &self.key
+        }
+    }
+
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match (self.valid, self.global.0) {
+            (false, _) => &[],
+            (true, None) => self.stored_key(),
+            (true, Some(_)) => &self.patched,
+        }
+    }
+
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.entries().bytes().get(self.value_range()).unwrap_or_default()
+    }
+
+    /// Where the value lies in the block's bytes.
+    #[inline]
+    pub fn value_range(&self) -> Range<usize> {
+        if self.valid { self.entry.key_end..self.entry.value_end } else { 0..0 }
+    }
+
+    pub fn seek_to_first(&mut self) -> bool {
+        self.passed.clear();
+        if self.entries().entries_end() == 0 {
+            return self.invalidate();
+        }
+        self.stand_on_restart(0) && self.finish_move()
+    }
+
+    pub fn seek_to_last(&mut self) -> bool {
+        self.passed.clear();
+        let Some(last) = self.entries().restarts().checked_sub(1).filter(|_| self.entries().entries_end() > 0) else {
+            return self.invalidate();
+        };
+        if !self.stand_on_restart(last) {
+            return false;
+        }
+        while self.entry.value_end < self.entries().entries_end() {
+            if !self.step() {
+                return false;
+            }
+        }
+        self.finish_move()
+    }
+
+    /// Moves to the first entry at or after `target` in `order`.
+    pub fn seek(&mut self, target: &[u8], order: &InternalOrder) -> bool {
+        self.passed.clear();
+        if self.entries().entries_end() == 0 {
+            return self.invalidate();
+        }
+        match self.search_restarts(target, order) {
+            Some(restart) => self.scan_from(restart, target, order),
+            None => self.fail(),
+        }
+    }
+
+    /// As [`seek`](Self::seek), going by the hash index where there is one: for targets whose user key is wanted and
+    /// nothing else. `None`: the hash index says that the block has no such user key.
+    pub fn seek_for_get(&mut self, target: &[u8], order: &InternalOrder) -> Option<bool> {
+        match self.entries().bucket(|| hash_of(key::user_key(target))) {
+            None | Some(Bucket::Collision) => Some(self.seek(target, order)),
+            Some(Bucket::Empty) => {
+                self.invalidate();
+                None
+            }
+            Some(Bucket::Restart(restart)) => {
+                self.passed.clear();
+                Some(self.scan_from(restart, target, order))
+            }
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> bool {
+        if !self.passed.is_empty() {
+            self.passed.clear();
+        }
+        if self.entry.value_end >= self.entries().entries_end() {
+            return self.invalidate();
+        }
+        self.step() && self.finish_move()
+    }
+
+    pub fn prev(&mut self) -> bool {
+        if self.passed.len() < 2 && !self.pass_interval_before() {
+            return self.invalidate();
+        }
+        self.passed.pop();
+        let (Some(&here), before) = (self.passed.last(), self.passed.iter().rev().nth(1)) else {
+            return self.invalidate();
+        };
+        let key_start = before.map_or(0, |p| p.key_end);
+        self.key.clear();
+        self.key.extend_from_slice(self.passed_keys.get(key_start..here.key_end).unwrap_or_default());
+        self.key_in_block = false;
+        self.at = here.at;
+        self.entry = here.entry;
+        self.finish_move()
+    }
+
+    /// Fills `passed` with the entries from the restart point before the current entry up to it. False where there is
+    /// no entry before.
+    fn pass_interval_before(&mut self) -> bool {
+        let end = self.at;
+        let Some(restart) = self.last_restart_below(end) else {
+            return false;
+        };
+        self.passed.clear();
+        self.passed_keys.clear();
+        if !self.stand_on_restart(restart) {
+            return false;
+        }
+        loop {
+            let mut keys = std::mem::take(&mut self.passed_keys);
+            keys.extend_from_slice(self.stored_key());
+            self.passed_keys = keys;
+            self.passed.push(Passed { at: self.at, key_end: self.passed_keys.len(), entry: self.entry });
+            if self.at >= end {
+                return self.at == end || self.fail();
+            }
+            if self.entry.value_end >= self.entries().entries_end() || !self.step() {
+                return self.fail();
+            }
+        }
+    }
+
+    /// The last restart point before offset `end`.
+    fn last_restart_below(&self, end: usize) -> Option<usize> {
+        let (mut low, mut high) = (0, self.entries().restarts());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entries().restart(middle).ok()? < end {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low.checked_sub(1)
+    }
+
+    /// The last restart point whose key is before `target`, or the first; `None` where the block is malformed.
+    fn search_restarts(&self, target: &[u8], order: &InternalOrder) -> Option<usize> {
+        let (mut low, mut high) = (0, self.entries().restarts());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let entry = parse_entry(self.entries().entries(), self.entries().restart(middle).ok()?)?;
+            let key = self.entries().bytes().get(entry.key_start..entry.key_end)?;
+            if entry.shared != 0 {
+                return None;
+            }
+            if self.global.compare(order, key, target).is_lt() {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    fn scan_from(&mut self, restart: usize, target: &[u8], order: &InternalOrder) -> bool {
+        if !self.stand_on_restart(restart) {
+            return false;
+        }
+        while self.global.compare(order, self.stored_key(), target).is_lt() {
+            if self.entry.value_end >= self.entries().entries_end() {
+                return self.invalidate();
+            }
+            if !self.step() {
+                return false;
+            }
+        }
+        self.finish_move()
+    }
+
+    fn stand_on_restart(&mut self, restart: usize) -> bool {
+        let Ok(at) = self.entries().restart(restart) else {
+            return self.fail();
+        };
+        match parse_entry(self.entries().entries(), at) {
+            Some(entry) if entry.shared == 0 => {
+                self.at = at;
+                self.entry = entry;
+                self.key_in_block = true;
+                true
+            }
+            _ => self.fail(),
+        }
+    }
+
+    /// Parses the entry behind the current one, which the caller knows is not the last.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let at = self.entry.value_end;
+        let Some(entry) = parse_entry(self.entries().entries(), at) else {
+            return self.fail();
+        };
+        let bytes = self.block.entries.bytes();
+        if entry.shared == 0 {
+            self.key_in_block = true;
+        } else {
+            if self.key_in_block {
+                let whole = self.entry.key_start..self.entry.key_end;
+                self.key.clear();
+                self.key.extend_from_slice(bytes.get(whole).unwrap_or_default());
+                self.key_in_block = false;
+            }
+            if entry.shared > self.key.len() {
+                return self.fail();
+            }
+            self.key.truncate(entry.shared);
+            self.key.extend_from_slice(bytes.get(entry.key_start..entry.key_end).unwrap_or_default());
+        }
+        self.at = at;
+        self.entry = entry;
+        true
+    }
+
+    /// Checks the key that a move ended on, and puts the global sequence number into it.
+    #[inline]
+    fn finish_move(&mut self) -> bool {
+        let len = if self.key_in_block { self.entry.key_end - self.entry.key_start } else { self.key.len() };
+        if len < TRAILER_BYTES {
+            return self.fail();
+        }
+        self.valid = true;
+        if self.global.0.is_some() {
+            self.patch();
+        }
+        true
+    }
+
+    fn patch(&mut self) {
+        let mut patched = std::mem::take(&mut self.patched);
+        patched.clear();
+        if let Some((user_key, trailer)) = key::split(self.stored_key()) {
+            patched.extend_from_slice(user_key);
+            patched.extend_from_slice(&self.global.trailer(trailer).to_le_bytes());
+        }
+        self.patched = patched;
+    }
+
+    fn invalidate(&mut self) -> bool {
+        self.valid = false;
+        self.passed.clear();
+        false
+    }
+
+    #[cold]
+    fn fail(&mut self) -> bool {
+        self.damaged = true;
+        self.invalidate()
+    }
+}

@@ -1,0 +1,130 @@
+//! Blocks of entries: delta-coded keys with restart points, the unit that is read, checked, compressed and cached.
+//! Format: docs/format/table.md, "Data blocks".
+//!
+//! A [`Block`] has its footer checked when it is made; entries are checked as they are read, and a bad one ends the
+//! walk with `Corruption` (B1).
+
+mod builder;
+mod cursor;
+mod entry;
+mod hash_index;
+mod walk;
+
+pub use builder::BlockBuilder;
+pub(crate) use builder::shared_prefix;
+pub use cursor::{BlockCursor, GlobalSeq};
+pub use entry::{Entry, parse_entry, parse_index_entry};
+pub use hash_index::{Bucket, hash_of};
+pub use walk::walk;
+
+use base::coding::decode_u32;
+use base::{Error, Result};
+
+/// Bits of a block's last word: how many restart points, and what else the block carries.
+const RESTART_COUNT_MASK: u32 = (1 << 28) - 1;
+const SEPARATED_VALUES: u32 = 1 << 28;
+/// Restart keys are spread evenly, so that interpolation search pays. A hint, not used.
+const UNIFORM: u32 = 1 << 29;
+const HASH_INDEX: u32 = 1 << 31;
+
+/// A block's contents, decompressed, its footer checked.
+#[derive(Debug, Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    /// Where the entries end and the restart array begins.
+    entries_end: usize,
+    restarts: usize,
+    /// Buckets of the hash index, one byte each, directly behind the restart array; 0 for none.
+    buckets: usize,
+}
+
+impl Block {
+    /// Takes a block's contents and checks its footer.
+    ///
+    /// # Errors
+    /// `Corruption`: counts that do not fit the block. `Unsupported`: a layout newer than this reader.
+    pub fn parse(bytes: Vec<u8>) -> Result<Block> {
+        let (body, footer) = bytes.split_last_chunk::<4>().ok_or_else(|| bad("a block shorter than its footer"))?;
+        let footer = u32::from_le_bytes(*footer);
+        if footer & SEPARATED_VALUES != 0 {
+            return Err(Error::unsupported("block with keys and values kept apart (a RocksDB 11 option)"));
+        }
+        let restarts = (footer & RESTART_COUNT_MASK) as usize;
+        if footer & !(RESTART_COUNT_MASK | UNIFORM | HASH_INDEX) != 0 {
+            return Err(bad("reserved bits are set in a block's footer"));
+        }
+        let (buckets, restarts_end) = match footer & HASH_INDEX {
+            0 => (0, body.len()),
+            _ => hash_index::split(body)?,
+        };
+        let Some(entries_end) = restarts_end.checked_sub(restarts * 4) else {
+            return Err(bad("a block's restart array is longer than the block"));
+        };
+        if restarts == 0 && entries_end > 0 {
+            return Err(bad("a block with entries has no restart points"));
+        }
+        u32::try_from(bytes.len()).map_err(|_| bad("a block of more than 4 GiB"))?;
+        Ok(Block { bytes, entries_end, restarts, buckets })
+    }
+
+    /// Bytes that are no entries: a filter.
+    pub fn opaque(bytes: Vec<u8>) -> Block {
+        Block { bytes, ..Block::default() }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The entries alone, without restart array and footer.
+    #[inline]
+    pub fn entries(&self) -> &[u8] {
+        self.bytes.get(..self.entries_end).unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn entries_end(&self) -> usize {
+        self.entries_end
+    }
+
+    pub fn restarts(&self) -> usize {
+        self.restarts
+    }
+
+    /// The offset of restart point `index`, somewhere among the entries.
+    #[inline]
+    pub fn restart(&self, index: usize) -> Result<usize> {
+        let at = self.entries_end + index * 4;
+        match self.bytes.get(at..).and_then(decode_u32) {
+            Some(offset) if index < self.restarts && (offset as usize) < self.entries_end => Ok(offset as usize),
+            _ => Err(bad("a restart point lies outside the block's entries")),
+        }
+    }
+
+    /// What the hash index says of a user key's hash; `None` where the block has no hash index.
+    #[inline]
+    pub fn bucket(&self, hash: impl FnOnce() -> u32) -> Option<Bucket> {
+        if self.buckets == 0 {
+            return None;
+        }
+        let start = self.entries_end + self.restarts * 4;
+        let index = hash() as usize % self.buckets;
+        self.bytes.get(start + index).map(|&byte| Bucket::from_byte(byte))
+    }
+
+    pub fn has_hash_index(&self) -> bool {
+        self.buckets != 0
+    }
+
+    /// Heap bytes: what the block cache is charged.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+fn bad(message: &str) -> Error {
+    Error::corruption(message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Walks a small block of plain keys from front to back: metaindex, properties, range tombstones.
+
+use std::ops::Range;
+
+use base::{Error, Result};
+
+use super::{Block, parse_entry};
+
+/// Shows `visit` every key and where its value lies in the block's bytes.
+///
+/// # Errors
+/// `Corruption`: a malformed entry. And whatever `visit` returns.
+pub fn walk(block: &Block, mut visit: impl FnMut(&[u8], Range<usize>) -> Result<()>) -> Result<()> {
+    let mut key = Vec::new();
+    let mut at = 0;
+    while at < block.entries_end() {
+        let malformed = || Error::corruption(format!("malformed entry at byte {at} of a block"));
+        let entry = parse_entry(block.entries(), at).ok_or_else(malformed)?;
+        if entry.shared > key.len() {
+            return Err(malformed());
+        }
+        key.truncate(entry.shared);
+        key.extend_from_slice(block.bytes().get(entry.key_start..entry.key_end).ok_or_else(malformed)?);
+        visit(&key, entry.key_end..entry.value_end)?;
+        at = entry.value_end;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The block cache: blocks of tables by (table, offset), up to a number of bytes.
+//!
+//! *Thread safety*: sharded by key, a short lock for each shard. A hit counts its visit and clones an `Arc` under the
+//! lock; it allocates nothing and moves nothing. (Measured against shared locks and atomic counters, the plain lock is
+//! faster: it writes the shard's line once.) No lock is held while a value is dropped or loaded: two threads that miss
+//! together both load, and the last to insert stays.
+//!
+//! *Invariants*: entries and reservations together stay within the capacity, shard by shard, unless reservations alone
+//! exceed it. An evicted value lives on with whoever holds its `Arc`, uncharged.
+
+mod ghost;
+mod reservation;
+mod shard;
+mod slab;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use self::reservation::Budget;
+pub use self::reservation::Reservation;
+use self::shard::{Newcomer, Room, Shard};
+
+/// Charged for each entry beside its own bytes: 48 for the map at its usual load, 40 for the queues, 16 for the `Arc`.
+pub const ENTRY_OVERHEAD_BYTES: usize = 104;
+pub const SHARDS_MAX: usize = 64;
+/// Smaller shards would be too small to keep an unpartitioned filter or index block: nothing larger than its shard is
+/// kept at all.
+const SHARD_BYTES_MIN: usize = 2 << 20;
+
+/// Which table (by `Cache::new_id`), and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockKey {
+    pub id: u64,
+    pub offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Index and filter blocks: evicted only when no other entry is left, as long as they fill no more than half.
+    High,
+    Low,
+}
+
+/// Counts since the cache was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub hits: u64,
+    pub misses: u64,
+    pub inserts: u64,
+}
+
+/// A cache of values `V`, shared by any number of tables and databases.
+pub struct Cache<V> {
+    /// A power of two of them.
+    shards: Box<[Cell<V>]>,
+    budget: Arc<Budget>,
+    next_id: AtomicU64,
+}
+
+/// A shard on cache lines of its own.
+#[repr(align(128))]
+struct Cell<V>(Mutex<Shard<V>>);
+
+impl<V> Cache<V> {
+    pub fn new(capacity_bytes: usize) -> Self {
+        let shards = (capacity_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
+        Cache::with_shards(capacity_bytes, shards)
+    }
+
+    /// `shards` is rounded down to a power of two between 1 and `SHARDS_MAX`, and never changes, whatever
+    /// `set_capacity` does.
+    pub fn with_shards(capacity_bytes: usize, shards: usize) -> Self {
+        let shards = 1 << shards.clamp(1, SHARDS_MAX).ilog2();
+        Cache {
+            shards: (0..shards).map(|_| Cell(Mutex::default())).collect(),
+            budget: Arc::new(Budget::new(capacity_bytes)),
+            next_id: AtomicU64::new(1),
+        }
+    }
+
+    /// A number that no other table of this cache has.
+    pub fn new_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Relaxed)
+    }
+
+    #[inline]
+    pub fn get(&self, key: BlockKey) -> Option<Arc<V>> {
+        self.shard(key).lock().get(key)
+    }
+
+    /// Keeps `value`, which takes `charge` bytes of memory, in place of any value that `key` had. False where it is
+    /// larger than a shard and was not kept.
+    pub fn insert(&self, key: BlockKey, value: Arc<V>, charge: usize, priority: Priority) -> bool {
+        let cost = charge.saturating_add(ENTRY_OVERHEAD_BYTES);
+        let mut dropped = Vec::new();
+        let mut shard = self.shard(key).lock();
+        // Read under the lock: a lower budget is either seen here, or trims this shard afterwards.
+        let mut room = Room { bytes: self.shard_bytes(), dropped: &mut dropped };
+        let kept = shard.insert(Newcomer { key, value, cost, priority }, &mut room);
+        drop(shard);
+        kept
+    }
+
+    /// Forgets a block; false where it was not there.
+    pub fn erase(&self, key: BlockKey) -> bool {
+        let erased = self.shard(key).lock().erase(key);
+        erased.is_some()
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.budget.capacity()
+    }
+
+    /// Takes effect at once: what no longer fits is evicted.
+    pub fn set_capacity(&self, capacity_bytes: usize) {
+        self.budget.set_capacity(capacity_bytes);
+        self.trim();
+    }
+
+    /// Charges memory held outside the cache, until the reservation is dropped. Never refused: entries make room, and
+    /// where they cannot, the cache is empty.
+    pub fn reserve(&self, bytes: usize) -> Reservation {
+        let reservation = Reservation::new(&self.budget, bytes);
+        self.trim();
+        reservation
+    }
+
+    /// Bytes of entries, overhead included, and of reservations; shard after shard, not of one instant.
+    pub fn usage(&self) -> usize {
+        let entries: usize = self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum();
+        entries + self.budget.reserved()
+    }
+
+    /// Bytes of entries that someone holds at this moment. Walks all entries.
+    pub fn pinned_usage(&self) -> usize {
+        self.shards.iter().map(|cell| cell.0.lock().pinned_bytes()).sum()
+    }
+
+    pub fn stats(&self) -> CacheStats {
+        let mut sum = CacheStats::default();
+        for cell in &self.shards {
+            let stats = cell.0.lock().stats();
+            sum.hits += stats.hits;
+            sum.misses += stats.misses;
+            sum.inserts += stats.inserts;
+        }
+        sum
+    }
+
+    fn trim(&self) {
+        for cell in &self.shards {
+            let mut dropped = Vec::new();
+            let mut shard = cell.0.lock();
+            shard.trim(&mut Room { bytes: self.shard_bytes(), dropped: &mut dropped });
+            drop(shard);
+        }
+    }
+
+    fn shard_bytes(&self) -> usize {
+        self.budget.available() / self.shards.len()
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "masked by the length, a power of two")]
+    fn shard(&self, key: BlockKey) -> &Mutex<Shard<V>> {
+        // Bits that the shard's map does not use: it takes the lowest and the topmost.
+        let at = (key.mixed() >> 40) as usize & (self.shards.len() - 1);
+        &self.shards[at].0
+    }
+}
+
+impl BlockKey {
+    /// Spreads the key over 64 bits.
+    #[inline]
+    fn mixed(self) -> u64 {
+        let product = u128::from(self.id ^ 0x2d35_8dcc_aa6c_78a5) * u128::from(self.offset ^ 0x8bb8_4b93_962e_acc9);
+        product as u64 ^ (product >> 64) as u64
+    }
+}

@@ -1,0 +1,197 @@
+//! One shard, and the policy that chooses what goes: S3-FIFO (Yang et al., "FIFO queues are all you need for cache
+//! eviction", SOSP 2023). Newcomers pass through a small queue, and those that are not asked for again leave it without
+//! having displaced anything: a scan washes through a tenth of the cache. Blocks that were evicted from there and come
+//! back soon go to the main queue at once. Beside these, a queue for index and filter blocks, which go last.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
+
+use super::ghost::Ghosts;
+use super::slab::{Queue, Slab};
+use super::{BlockKey, CacheStats, Priority};
+
+/// The newcomers' part of a shard is one in this many.
+const SMALL_SHARE: usize = 10;
+/// The part of high priority is at most one in this many; what is older goes on as an ordinary block that came back.
+const HIGH_SHARE: usize = 2;
+/// Visits that are told apart.
+const VISITS_MAX: u8 = 3;
+
+pub(super) struct Shard<V> {
+    /// Holds all that a hit needs, so that it touches one line beside the value's own.
+    map: HashMap<BlockKey, Entry<V>, BuildHasherDefault<Mixed>>,
+    slab: Slab,
+    ghosts: Ghosts,
+    stats: CacheStats,
+}
+
+struct Entry<V> {
+    value: Arc<V>,
+    /// Where it is in `slab`.
+    at: u32,
+    /// Hits since the entry came, or was last spared; up to `VISITS_MAX`.
+    visits: u8,
+}
+
+/// An entry to be.
+pub(super) struct Newcomer<V> {
+    pub(super) key: BlockKey,
+    pub(super) value: Arc<V>,
+    /// Charged bytes, overhead included.
+    pub(super) cost: usize,
+    pub(super) priority: Priority,
+}
+
+/// What an insertion may fill, and where it leaves values that had to go: they are dropped after the lock.
+pub(super) struct Room<'a, V> {
+    pub(super) bytes: usize,
+    pub(super) dropped: &'a mut Vec<Arc<V>>,
+}
+
+impl<V> Shard<V> {
+    #[inline]
+    pub(super) fn get(&mut self, key: BlockKey) -> Option<Arc<V>> {
+        let Some(entry) = self.map.get_mut(&key) else {
+            self.stats.misses += 1;
+            return None;
+        };
+        self.stats.hits += 1;
+        entry.visits = (entry.visits + 1).min(VISITS_MAX);
+        Some(entry.value.clone())
+    }
+
+    /// Makes room for an entry of `cost` bytes and takes it in; false where it exceeds the room altogether.
+    pub(super) fn insert(&mut self, newcomer: Newcomer<V>, room: &mut Room<'_, V>) -> bool {
+        let Newcomer { key, value, cost, priority } = newcomer;
+        room.dropped.extend(self.erase(key));
+        let Some(limit) = room.bytes.checked_sub(cost) else {
+            room.dropped.push(value);
+            return false;
+        };
+        self.shrink(limit, room);
+        let queue = match priority {
+            Priority::High => Queue::High,
+            Priority::Low if self.ghosts.take(key.mixed()) => Queue::Main,
+            Priority::Low => Queue::Small,
+        };
+        let at = self.slab.add(key, cost, queue);
+        self.map.insert(key, Entry { value, at, visits: 0 });
+        self.stats.inserts += 1;
+        self.ghosts.fit(self.map.len());
+        self.demote(room.bytes / HIGH_SHARE);
+        true
+    }
+
+    pub(super) fn erase(&mut self, key: BlockKey) -> Option<Arc<V>> {
+        let entry = self.map.remove(&key)?;
+        self.slab.remove(entry.at);
+        Some(entry.value)
+    }
+
+    /// Evicts what exceeds the room.
+    pub(super) fn trim(&mut self, room: &mut Room<'_, V>) {
+        self.shrink(room.bytes, room);
+        self.demote(room.bytes / HIGH_SHARE);
+    }
+
+    pub(super) fn used_bytes(&self) -> usize {
+        self.slab.used_bytes()
+    }
+
+    pub(super) fn pinned_bytes(&self) -> usize {
+        let held = self.map.values().filter(|entry| Arc::strong_count(&entry.value) > 1);
+        held.map(|entry| self.slab.slot(entry.at).cost).sum()
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        self.stats
+    }
+
+    /// Evicts until at most `limit` bytes are used.
+    fn shrink(&mut self, limit: usize, room: &mut Room<'_, V>) {
+        while self.slab.used_bytes() > limit {
+            let small = self.slab.queue_bytes(Queue::Small);
+            let at = if small > room.bytes / SMALL_SHARE { self.slab.oldest(Queue::Small) } else { None };
+            match at.or_else(|| self.slab.oldest(Queue::Main)).or_else(|| self.slab.oldest(Queue::Small)) {
+                Some(at) => self.pass(at, room),
+                None => match self.slab.oldest(Queue::High) {
+                    Some(at) => self.pass(at, room),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// The oldest entry of its queue is evicted, or spared for its visits, which are then worn off: so that every
+    /// entry goes after at most `VISITS_MAX` rounds.
+    fn pass(&mut self, at: u32, room: &mut Room<'_, V>) {
+        let slot = self.slab.slot(at);
+        let (key, queue) = (slot.key, slot.queue);
+        let visits = self.map.get_mut(&key).map(|entry| &mut entry.visits);
+        match (queue, visits) {
+            (Queue::Small, Some(visits)) if *visits > 0 => {
+                *visits = 0;
+                self.slab.requeue(at, Queue::Main);
+            }
+            (Queue::Main | Queue::High, Some(visits)) if *visits > 0 => {
+                *visits -= 1;
+                self.slab.requeue(at, queue);
+            }
+            _ => {
+                self.slab.remove(at);
+                room.dropped.extend(self.map.remove(&key).map(|entry| entry.value));
+                if queue == Queue::Small {
+                    self.ghosts.remember(key.mixed());
+                }
+            }
+        }
+    }
+
+    /// Holds the part of high priority to `limit` bytes.
+    fn demote(&mut self, limit: usize) {
+        while self.slab.queue_bytes(Queue::High) > limit
+            && let Some(at) = self.slab.oldest(Queue::High)
+        {
+            self.slab.requeue(at, Queue::Main);
+        }
+    }
+}
+
+impl<V> Default for Shard<V> {
+    fn default() -> Self {
+        Shard {
+            map: HashMap::default(),
+            slab: Slab::default(),
+            ghosts: Ghosts::default(),
+            stats: CacheStats::default(),
+        }
+    }
+}
+
+impl Hash for BlockKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.mixed());
+    }
+}
+
+/// Takes the one number that a `BlockKey` gives, which is mixed already.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    #[inline]
+    fn write_u64(&mut self, mixed: u64) {
+        self.0 = mixed;
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("a key is hashed as one number");
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,152 @@
+//! A table as text, for the command line.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use base::key::{self, ParsedKey};
+use base::{Cursor, Result};
+use vfs::IoClass;
+
+use crate::reader::Fetch;
+use crate::{BlockBasedTable, Table, TableReadOptions};
+
+/// What of a table to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpPart {
+    /// Footer and metaindex.
+    Layout,
+    Properties,
+    /// Every data block: separator, first key where the index has it, where it lies.
+    Index,
+    /// Every entry.
+    Entries,
+    Tombstones,
+}
+
+/// Shows `line` the text of one part, line by line, until it returns false.
+///
+/// # Errors
+/// `Corruption`: damage met on the way; the lines before it were shown.
+pub fn dump(table: &Arc<BlockBasedTable>, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    match part {
+        DumpPart::Layout => layout(table, line),
+        DumpPart::Properties => properties(table, line),
+        DumpPart::Index => return index(table, line),
+        DumpPart::Entries => return entries(table, line),
+        DumpPart::Tombstones => tombstones(table, line),
+    }
+    Ok(())
+}
+
+fn show(lines: impl IntoIterator<Item = String>, line: &mut dyn FnMut(&str) -> bool) {
+    lines.into_iter().take_while(|text| line(text)).for_each(drop);
+}
+
+fn layout(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
+    let footer = table.file().footer();
+    let mut lines = vec![
+        format!("format version: {}", footer.format_version),
+        format!("checksum: {:?}", footer.checksum),
+        format!("metaindex: {}+{}", footer.metaindex.offset, footer.metaindex.size),
+    ];
+    if let Some(index) = footer.index {
+        lines.push(format!("index: {}+{}", index.offset, index.size));
+    }
+    lines.extend(table.metaindex().iter().map(|(name, handle)| format!("{name}: {}+{}", handle.offset, handle.size)));
+    show(lines, line);
+}
+
+fn properties(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
+    let p = table.properties();
+    let numbers = [
+        ("data bytes", p.data_bytes),
+        ("index bytes", p.index_bytes),
+        ("index partitions", p.index_partitions),
+        ("filter bytes", p.filter_bytes),
+        ("filter entries", p.filter_entries),
+        ("raw key bytes", p.raw_key_bytes),
+        ("raw value bytes", p.raw_value_bytes),
+        ("data blocks", p.data_blocks),
+        ("entries", p.entries),
+        ("deletions", p.deletions),
+        ("merge operands", p.merge_operands),
+        ("range deletions", p.range_deletions),
+        ("creation time", p.creation_time_s),
+        ("oldest key time", p.oldest_key_time_s),
+        ("file creation time", p.file_creation_time_s),
+        ("original file number", p.original_file_number),
+    ];
+    let texts = [
+        ("index type", p.index_type.name()),
+        ("comparator", &p.comparator),
+        ("merge operator", &p.merge_operator),
+        ("prefix extractor", &p.prefix_extractor),
+        ("filter policy", &p.filter_policy),
+        ("compression", &p.compression),
+        ("compression options", &p.compression_options),
+        ("family", &p.family_name),
+        ("database", &p.db_id),
+        ("session", &p.session_id),
+        ("host", &p.host_id),
+    ];
+    let mut lines: Vec<String> = numbers.iter().map(|(name, number)| format!("{name}: {number}")).collect();
+    lines.extend(texts.iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}")));
+    if let Some(family) = p.family_id {
+        lines.push(format!("family id: {family}"));
+    }
+    if let Some(external) = p.external {
+        lines.push(format!("external file: version {}, number {}", external.version, external.global_seqno));
+    }
+    lines.extend(p.other.iter().map(|(name, value)| format!("{name}: {}", readable(value))));
+    show(lines, line);
+}
+
+fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    let fetch = Fetch { verify_checksums: true, fill_cache: false, class: IoClass::Other };
+    table.for_each_index_entry(fetch, |slot, is_user_key| {
+        let separator = if is_user_key { readable(slot.separator) } else { readable_internal(slot.separator) };
+        let mut text = format!("{}+{} {separator}", slot.handle.offset, slot.handle.size);
+        if !slot.first_key.is_empty() {
+            let _ = write!(text, " from {}", readable_internal(slot.first_key));
+        }
+        line(&text)
+    })
+}
+
+fn entries(table: &Arc<BlockBasedTable>, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
+    let mut cursor = table.clone().cursor(&options);
+    let mut valid = cursor.seek_to_first();
+    while valid {
+        if !line(&format!("{} => {}", readable_internal(cursor.key()), readable(cursor.value()))) {
+            return Ok(());
+        }
+        valid = cursor.next();
+    }
+    cursor.status()
+}
+
+fn tombstones(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
+    let Some(all) = table.tombstones() else { return };
+    let lines = all.fragments().iter().map(|fragment| {
+        let seqs: Vec<String> = fragment.seqs.iter().map(|seq| seq.to_string()).collect();
+        format!("[{}, {}) at {}", readable(&fragment.start), readable(&fragment.end), seqs.join(", "))
+    });
+    show(lines, line);
+}
+
+/// `user key @ number : kind`.
+fn readable_internal(internal_key: &[u8]) -> String {
+    match ParsedKey::parse(internal_key) {
+        Some(entry) => format!("{} @ {} : {:?}", readable(entry.user_key), entry.seq, entry.kind),
+        None => match key::split(internal_key) {
+            Some((user_key, trailer)) => format!("{} @ {} : {:#x}", readable(user_key), trailer >> 8, trailer & 0xff),
+            None => readable(internal_key),
+        },
+    }
+}
+
+/// Printable bytes as they are, others as `\xNN`.
+fn readable(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}

@@ -1,0 +1,106 @@
+//! Probing a filter of any kind, as its metadata tells.
+
+use super::METADATA_BYTES;
+use super::bloom::{self, Bloom};
+use super::legacy::LegacyBloom;
+use super::ribbon::{self, Ribbon};
+use super::xxph3::xxph3_64;
+
+/// Keys whose memory accesses are made to overlap.
+const BATCH_MAX: usize = 32;
+
+/// A filter's bytes, owned or borrowed, and how to probe them. Cheap to make: only the metadata is looked at.
+#[derive(Clone, Debug)]
+pub struct FilterReader<B> {
+    bytes: B,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Bloom(Bloom),
+    Ribbon(Ribbon),
+    Legacy(LegacyBloom),
+    /// Cannot be told, or written by something newer: every key may match.
+    Unknown,
+}
+
+impl<B: AsRef<[u8]>> FilterReader<B> {
+    /// Never fails: bytes that make no sense give a filter that every key passes.
+    pub fn new(bytes: B) -> Self {
+        let kind = Kind::parse(bytes.as_ref());
+        FilterReader { bytes, kind }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
+    /// For dumps: `bloom`, `ribbon`, `legacy bloom` or `unknown`.
+    pub fn filter_kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Bloom(_) => "bloom",
+            Kind::Ribbon(_) => "ribbon",
+            Kind::Legacy(_) => "legacy bloom",
+            Kind::Unknown => "unknown",
+        }
+    }
+
+    /// False where `key` is certainly not among the keys the filter was built from.
+    #[inline]
+    pub fn may_match(&self, key: &[u8]) -> bool {
+        match self.kind {
+            Kind::Legacy(legacy) => legacy.may_match(self.bytes(), key),
+            Kind::Unknown => true,
+            Kind::Bloom(_) | Kind::Ribbon(_) => self.may_match_hash(xxph3_64(key)),
+        }
+    }
+
+    /// The same by `key_hash(key)`, for a key that is looked for in many tables. A legacy filter goes by another hash
+    /// and answers true.
+    #[inline]
+    pub fn may_match_hash(&self, hash: u64) -> bool {
+        match self.kind {
+            Kind::Bloom(bloom) => bloom.may_match(self.bytes(), hash),
+            Kind::Ribbon(ribbon) => ribbon.may_match(self.bytes(), hash),
+            Kind::Legacy(_) | Kind::Unknown => true,
+        }
+    }
+
+    /// `may_match` of many keys: `matches` is cleared, then gets an answer for each key.
+    pub fn may_match_many(&self, keys: &[&[u8]], matches: &mut Vec<bool>) {
+        matches.clear();
+        let Kind::Bloom(bloom) = self.kind else {
+            matches.extend(keys.iter().map(|key| self.may_match(key)));
+            return;
+        };
+        let bytes = self.bytes();
+        for batch in keys.chunks(BATCH_MAX) {
+            // One bit of each line first, and no branch on it: the lines come from memory side by side.
+            let mut hashes = [0; BATCH_MAX];
+            let done = matches.len();
+            for (hash, key) in hashes.iter_mut().zip(batch) {
+                *hash = xxph3_64(key);
+                matches.push(bloom.line(bytes, *hash).is_none_or(|line| Bloom::first_bit(line, *hash)));
+            }
+            for (hash, matched) in hashes.iter().zip(matches.iter_mut().skip(done)) {
+                *matched = *matched && bloom.may_match(bytes, *hash);
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn parse(filter: &[u8]) -> Kind {
+        let Some((bits, &[marker, a, b, c, d])) = filter.split_last_chunk::<METADATA_BYTES>() else {
+            return Kind::Unknown;
+        };
+        let rest = [a, b, c, d];
+        match marker {
+            bloom::MARKER => Bloom::parse(rest, bits.len()).map(Kind::Bloom),
+            ribbon::MARKER => Ribbon::parse(rest, bits.len()).map(Kind::Ribbon),
+            probes => LegacyBloom::parse(probes, rest, bits.len()).map(Kind::Legacy),
+        }
+        .unwrap_or(Kind::Unknown)
+    }
+}

@@ -1,0 +1,206 @@
+//! The last 53 bytes of a table: which checksum its blocks carry, its format version, and where to begin reading.
+//! Format: docs/format/table.md, "Footer".
+
+use base::checksum::ChecksumKind;
+use base::coding::{Reader, put_u32, put_u64};
+use base::{Error, Result};
+
+use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
+
+pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
+/// LevelDB's magic, kept by format versions 0 and 1's oldest files.
+const LEGACY_MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+/// RocksDB's plain tables, which have no blocks.
+const PLAIN_MAGICS: [u64; 2] = [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8];
+
+pub const FOOTER_BYTES: usize = 53;
+pub const FORMAT_VERSION_MIN: u32 = 2;
+pub const FORMAT_VERSION_MAX: u32 = 7;
+/// The newest that is written: RocksDB 7.8 reads it.
+pub const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
+/// From here on the footer is checksummed, block checksums depend on their offset, and the index is found by way of
+/// the metaindex.
+const FORMAT_VERSION_CONTEXT: u32 = 6;
+
+const EXTENDED_MAGIC: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    pub checksum: ChecksumKind,
+    pub format_version: u32,
+    pub metaindex: BlockHandle,
+    /// `None` from version 6 on: the metaindex names it.
+    pub index: Option<BlockHandle>,
+    /// Mixed into every block's checksum together with its offset; 0 for none, and before version 6.
+    pub base_context_checksum: u32,
+}
+
+impl Footer {
+    /// Reads the footer of a table of `file_bytes` bytes from `tail`, which holds the file's end.
+    ///
+    /// # Errors
+    /// `Unsupported`: a table of another kind or of a version outside 2 to 7. `Corruption`: anything else.
+    pub fn decode(tail: &[u8], file_bytes: u64) -> Result<Footer> {
+        let Some((_, bytes)) = tail.split_last_chunk::<FOOTER_BYTES>() else {
+            return Err(short_file(tail));
+        };
+        let footer_at = file_bytes.saturating_sub(FOOTER_BYTES as u64);
+        let mut reader = Reader::new(bytes);
+        let checksum = reader.u8("footer")?;
+        let handles = reader.bytes(40, "footer")?;
+        let format_version = reader.u32("footer")?;
+        check_magic(reader.u64("footer")?).map_err(|e| e.at_offset(footer_at))?;
+        if !(FORMAT_VERSION_MIN..=FORMAT_VERSION_MAX).contains(&format_version) {
+            let message = format!(
+                "table format version {format_version} (versions {FORMAT_VERSION_MIN} to {FORMAT_VERSION_MAX} are read)"
+            );
+            return Err(Error::unsupported(message).at_offset(footer_at));
+        }
+        let Some(checksum) = ChecksumKind::from_u8(checksum) else {
+            return Err(Error::corruption(format!("unknown checksum type {checksum}")).at_offset(footer_at));
+        };
+        let footer = Footer {
+            checksum,
+            format_version,
+            metaindex: BlockHandle::default(),
+            index: None,
+            base_context_checksum: 0,
+        };
+        let footer = if format_version < FORMAT_VERSION_CONTEXT {
+            footer.with_handles(handles)
+        } else {
+            footer.with_context(handles, bytes, footer_at)
+        }
+        .map_err(|e| e.at_offset(footer_at))?;
+        footer.metaindex.check_within(footer_at)?;
+        if let Some(index) = footer.index {
+            index.check_within(footer_at)?;
+        }
+        Ok(footer)
+    }
+
+    fn with_handles(self, handles: &[u8]) -> Result<Footer> {
+        let mut reader = Reader::new(handles);
+        let metaindex = BlockHandle::decode(&mut reader)?;
+        let index = BlockHandle::decode(&mut reader)?;
+        if reader.rest().iter().any(|&byte| byte != 0) {
+            return Err(Error::corruption("the footer's padding is not zero"));
+        }
+        Ok(Footer { metaindex, index: Some(index), ..self })
+    }
+
+    fn with_context(self, part: &[u8], footer: &[u8; FOOTER_BYTES], footer_at: u64) -> Result<Footer> {
+        let mut reader = Reader::new(part);
+        if reader.bytes(4, "footer")? != EXTENDED_MAGIC {
+            return Err(Error::corruption("bad extended magic in the footer"));
+        }
+        let stored = reader.u32("footer")?;
+        let base_context_checksum = reader.u32("footer")?;
+        let size = u64::from(reader.u32("footer")?);
+        if reader.rest().iter().any(|&byte| byte != 0) {
+            return Err(Error::corruption("the footer's reserved bytes are not zero"));
+        }
+        let mut zeroed = *footer;
+        if let Some(field) = zeroed.get_mut(5..9) {
+            field.fill(0);
+        }
+        let computed = self
+            .checksum
+            .of_buffer(&zeroed)
+            .wrapping_add(context_modifier(base_context_checksum, footer_at));
+        if self.checksum != ChecksumKind::None && computed != stored {
+            return Err(Error::corruption(format!("footer checksum is {stored:#x}, computed {computed:#x}")));
+        }
+        let Some(offset) = footer_at.checked_sub(size + BLOCK_TRAILER_BYTES) else {
+            return Err(Error::corruption(format!("metaindex of {size} bytes is larger than the file")));
+        };
+        Ok(Footer { metaindex: BlockHandle { offset, size }, base_context_checksum, ..self })
+    }
+
+    /// What is added to the checksum of a block at `offset`.
+    pub fn context_modifier(&self, offset: u64) -> u32 {
+        context_modifier(self.base_context_checksum, offset)
+    }
+
+    /// Encodes a footer of version 2 to 5.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FOOTER_BYTES);
+        out.push(self.checksum as u8);
+        self.metaindex.encode_to(&mut out);
+        self.index.unwrap_or_default().encode_to(&mut out);
+        out.resize(41, 0);
+        put_u32(&mut out, self.format_version);
+        put_u64(&mut out, MAGIC);
+        out
+    }
+}
+
+fn context_modifier(base: u32, offset: u64) -> u32 {
+    if base == 0 { 0 } else { base ^ (offset as u32).wrapping_add((offset >> 32) as u32) }
+}
+
+fn check_magic(magic: u64) -> Result<()> {
+    match magic {
+        MAGIC => Ok(()),
+        LEGACY_MAGIC => Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8")),
+        _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
+        _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
+    }
+}
+
+/// The error for a file too short for the footer: a legacy table's footer is 48 bytes.
+fn short_file(tail: &[u8]) -> Error {
+    match tail.split_last_chunk::<8>() {
+        Some((_, magic)) if u64::from_le_bytes(*magic) == LEGACY_MAGIC => {
+            Error::unsupported("table of format version 0 (LevelDB's)")
+        }
+        _ => Error::corruption(format!("a table of {} bytes is too short for a footer", tail.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::ErrorKind;
+
+    fn footer() -> Footer {
+        Footer {
+            checksum: ChecksumKind::Xxh3,
+            format_version: 5,
+            metaindex: BlockHandle { offset: 700, size: 50 },
+            index: Some(BlockHandle { offset: 300, size: 395 }),
+            base_context_checksum: 0,
+        }
+    }
+
+    #[test]
+    fn a_footer_round_trips() {
+        let bytes = footer().encode();
+        assert_eq!(bytes.len(), FOOTER_BYTES);
+        assert_eq!(Footer::decode(&bytes, 755 + 53).expect("good"), footer());
+        assert!(Footer::decode(&bytes, 754 + 53).is_err(), "the metaindex would overlap the footer");
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        let kind = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = footer().encode();
+            change(&mut bytes);
+            Footer::decode(&bytes, 1000).expect_err("changed").kind()
+        };
+        assert_eq!(kind(&|b| b[45..].copy_from_slice(&LEGACY_MAGIC.to_le_bytes())), ErrorKind::Unsupported);
+        assert_eq!(kind(&|b| b[45..].copy_from_slice(&PLAIN_MAGICS[0].to_le_bytes())), ErrorKind::Unsupported);
+        assert_eq!(kind(&|b| b[45] ^= 1), ErrorKind::Corruption);
+        assert_eq!(kind(&|b| b[41] = 1), ErrorKind::Unsupported);
+        assert_eq!(kind(&|b| b[41] = 8), ErrorKind::Unsupported);
+        assert_eq!(kind(&|b| b[0] = 9), ErrorKind::Corruption);
+        assert_eq!(kind(&|b| b.truncate(20)), ErrorKind::Corruption);
+        assert_eq!(kind(&|b| b[40] = 1), ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn a_context_modifier_mixes_both_halves_of_the_offset() {
+        assert_eq!(context_modifier(0, 0x1234), 0);
+        assert_eq!(context_modifier(0xff00, 0x3_0000_0001), 0xff00 ^ 4);
+    }
+}

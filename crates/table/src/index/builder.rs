@@ -1,0 +1,102 @@
+//! Writes one index block.
+
+use base::coding::{put_prefixed, put_u32, put_varint64, zigzag};
+use base::key;
+
+use super::IndexFormat;
+use crate::block::shared_prefix;
+use crate::handle::BlockHandle;
+
+/// An entry to write. The separator is an internal key; formats of user keys cut its trailer off.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexEntry<'a> {
+    pub separator: &'a [u8],
+    pub handle: BlockHandle,
+    /// Written where the format has first keys.
+    pub first_key: &'a [u8],
+}
+
+#[derive(Debug)]
+pub struct IndexBlockBuilder {
+    format: IndexFormat,
+    restart_interval: usize,
+    bytes: Vec<u8>,
+    restarts: Vec<u32>,
+    since_restart: usize,
+    last_key: Vec<u8>,
+    last_handle: BlockHandle,
+    value: Vec<u8>,
+}
+
+impl IndexBlockBuilder {
+    pub fn new(restart_interval: usize, format: IndexFormat) -> Self {
+        IndexBlockBuilder {
+            format,
+            restart_interval: restart_interval.max(1),
+            bytes: Vec::new(),
+            restarts: vec![0],
+            since_restart: 0,
+            last_key: Vec::new(),
+            last_handle: BlockHandle::default(),
+            value: Vec::new(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub fn add(&mut self, entry: IndexEntry<'_>) {
+        let key = if self.format.user_keys { key::user_key(entry.separator) } else { entry.separator };
+        if self.since_restart == self.restart_interval {
+            self.restarts.push(self.bytes.len() as u32);
+            self.since_restart = 0;
+        }
+        let shared = if self.since_restart == 0 { 0 } else { shared_prefix(&self.last_key, key) };
+        let suffix = key.get(shared..).unwrap_or_default();
+        self.value.clear();
+        if self.format.delta_values && shared != 0 {
+            let change = entry.handle.size.wrapping_sub(self.last_handle.size) as i64;
+            put_varint64(&mut self.value, zigzag(change));
+        } else {
+            entry.handle.encode_to(&mut self.value);
+        }
+        if self.format.first_keys {
+            put_prefixed(&mut self.value, entry.first_key);
+        }
+        put_varint64(&mut self.bytes, shared as u64);
+        put_varint64(&mut self.bytes, suffix.len() as u64);
+        if !self.format.delta_values {
+            put_varint64(&mut self.bytes, self.value.len() as u64);
+        }
+        self.bytes.extend_from_slice(suffix);
+        self.bytes.extend_from_slice(&self.value);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(suffix);
+        self.last_handle = entry.handle;
+        self.since_restart += 1;
+    }
+
+    /// Bytes the block would have if it ended now.
+    pub fn estimated_bytes(&self) -> usize {
+        self.bytes.len() + self.restarts.len() * 4 + 4
+    }
+
+    /// Ends the block and shows its bytes.
+    pub fn finish(&mut self) -> &[u8] {
+        for &restart in &self.restarts {
+            put_u32(&mut self.bytes, restart);
+        }
+        put_u32(&mut self.bytes, self.restarts.len() as u32);
+        &self.bytes
+    }
+
+    pub fn reset(&mut self) {
+        self.bytes.clear();
+        self.restarts.clear();
+        self.restarts.push(0);
+        self.since_restart = 0;
+        self.last_key.clear();
+        self.last_handle = BlockHandle::default();
+    }
+}

@@ -1,0 +1,12 @@
+//! The index: for every data block a separator, at or after the block's last key and before the next block's first,
+//! and the block's handle. One block, or two levels of them. Format: docs/format/table.md, "Index".
+
+mod block;
+mod builder;
+mod hash;
+mod log;
+
+pub use block::{IndexBlock, IndexFormat, IndexSlot};
+pub use builder::{IndexBlockBuilder, IndexEntry};
+pub use hash::{METADATA_NAME, PREFIXES_NAME, PrefixBlocks};
+pub use log::IndexLog;

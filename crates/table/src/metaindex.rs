@@ -1,0 +1,57 @@
+//! The block that names all other meta blocks. Format: docs/format/table.md, "Metaindex".
+
+use std::collections::BTreeMap;
+
+use base::Result;
+use base::coding::Reader;
+
+use crate::block::{Block, BlockBuilder, walk};
+use crate::handle::BlockHandle;
+
+pub const FULL_FILTER: &str = "fullfilter.rocksdb.BuiltinBloomFilter";
+pub const PARTITIONED_FILTER: &str = "partitionedfilter.rocksdb.BuiltinBloomFilter";
+pub const COMPRESSION_DICT: &str = "rocksdb.compression_dict";
+pub const RANGE_DEL: &str = "rocksdb.range_del";
+/// From format version 6 on, in the footer's stead.
+pub const INDEX: &str = "rocksdb.index";
+
+/// Meta blocks by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metaindex(BTreeMap<String, BlockHandle>);
+
+impl Metaindex {
+    pub fn insert(&mut self, name: &str, handle: BlockHandle) {
+        self.0.insert(name.to_string(), handle);
+    }
+
+    pub fn get(&self, name: &str) -> Option<BlockHandle> {
+        self.0.get(name).copied()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, BlockHandle)> {
+        self.0.iter().map(|(name, &handle)| (name.as_str(), handle))
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut block = BlockBuilder::new(1);
+        let mut value = Vec::new();
+        for (name, handle) in &self.0 {
+            value.clear();
+            handle.encode_to(&mut value);
+            block.add(name.as_bytes(), &value);
+        }
+        block.finish().to_vec()
+    }
+
+    /// Reads the block's contents; handles must lie below `limit`.
+    pub fn decode(block: &Block, limit: u64) -> Result<Metaindex> {
+        let mut all = Metaindex::default();
+        walk(block, |name, value| {
+            let handle = BlockHandle::decode(&mut Reader::new(block.bytes().get(value).unwrap_or_default()))?;
+            handle.check_within(limit)?;
+            all.0.insert(String::from_utf8_lossy(name).into_owned(), handle);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}

@@ -1,0 +1,192 @@
+//! Walking a table: the index says which data block, the block's cursor the rest.
+
+use std::sync::Arc;
+
+use base::{Cursor, Error, Result};
+
+use super::index::IndexCursor;
+use super::readahead::Readahead;
+use super::{BlockBasedTable, Fetch};
+use crate::TableReadOptions;
+use crate::block::BlockCursor;
+
+/// A cursor over a table's point entries.
+pub struct TableCursor {
+    table: Arc<BlockBasedTable>,
+    fetch: Fetch,
+    /// Seeks may ask the prefix filter.
+    by_prefix: bool,
+    /// `None` until the first move, which loads the index where it is not held.
+    index: Option<IndexCursor>,
+    data: BlockCursor,
+    readahead: Readahead,
+    error: Option<Error>,
+}
+
+/// Where in a newly entered block to stand.
+#[derive(Clone, Copy)]
+enum Enter<'a> {
+    First,
+    Last,
+    At(&'a [u8]),
+}
+
+impl TableCursor {
+    pub fn new(table: Arc<BlockBasedTable>, options: &TableReadOptions) -> Self {
+        TableCursor {
+            fetch: Fetch::from(options),
+            by_prefix: options.prefix_same_as_start && !options.total_order_seek,
+            index: None,
+            data: BlockCursor::new(table.global),
+            readahead: Readahead::new(options.readahead_bytes),
+            error: None,
+            table,
+        }
+    }
+
+    /// Moves the index by `go`, then stands in the block found; goes on in direction of `enter` past blocks that have
+    /// nothing there.
+    fn find(
+        &mut self,
+        enter: Enter<'_>,
+        go: impl FnOnce(&mut IndexCursor, &BlockBasedTable, Fetch) -> Result<bool>,
+    ) -> bool {
+        self.error = None;
+        match self.try_find(enter, go) {
+            Ok(found) => found,
+            Err(error) => {
+                self.error = Some(error);
+                self.data.set_block(Default::default());
+                false
+            }
+        }
+    }
+
+    fn try_find(
+        &mut self,
+        enter: Enter<'_>,
+        go: impl FnOnce(&mut IndexCursor, &BlockBasedTable, Fetch) -> Result<bool>,
+    ) -> Result<bool> {
+        let table = self.table.clone();
+        let mut index = match self.index.take() {
+            Some(index) => index,
+            None => table.index.cursor(&table.file, self.fetch)?,
+        };
+        let found = self.stand(enter, go(&mut index, &table, self.fetch)?, &mut index);
+        self.index = Some(index);
+        found
+    }
+
+    fn stand(&mut self, enter: Enter<'_>, mut found: bool, index: &mut IndexCursor) -> Result<bool> {
+        let table = &self.table;
+        while found {
+            let Some(slot) = index.slot() else { break };
+            let handle = slot.handle;
+            self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?);
+            let valid = match enter {
+                Enter::First => self.data.seek_to_first(),
+                Enter::Last => self.data.seek_to_last(),
+                Enter::At(target) => self.data.seek(target, &table.order),
+            };
+            if valid {
+                return Ok(true);
+            }
+            self.data.status().map_err(|e| e.at_path(table.file.path()).at_offset(handle.offset))?;
+            found = match enter {
+                Enter::First | Enter::At(_) => index.next(&table.file, self.fetch)?,
+                Enter::Last => index.prev(&table.file, self.fetch)?,
+            };
+        }
+        self.data.set_block(Default::default());
+        Ok(false)
+    }
+
+    /// What to do where the block's cursor has come to the block's end, or met damage.
+    #[cold]
+    fn leave_block(&mut self, enter: Enter<'_>) -> bool {
+        if let Err(error) = self.data.status() {
+            let offset = self.index.as_ref().and_then(|index| index.slot()).map_or(0, |slot| slot.handle.offset);
+            self.error = Some(error.at_path(self.table.file.path()).at_offset(offset));
+            return false;
+        }
+        self.find(enter, |index, table, fetch| match enter {
+            Enter::Last => index.prev(&table.file, fetch),
+            Enter::First | Enter::At(_) => index.next(&table.file, fetch),
+        })
+    }
+
+    /// False where the prefix filter says that nothing at or after `target` has its prefix.
+    fn filter_allows(&mut self, target: &[u8]) -> Result<bool> {
+        match &self.table.filter {
+            Some(filter) if self.by_prefix => {
+                filter.may_hold_prefix(target, &self.table.order, &self.table.file, self.fetch)
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.data.valid()
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        self.find(Enter::First, |index, table, fetch| index.seek_to_first(&table.file, fetch))
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        self.find(Enter::Last, |index, table, fetch| index.seek_to_last(&table.file, fetch))
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        let allowed = self.filter_allows(target);
+        self.find(Enter::At(target), |index, table, fetch| {
+            Ok(allowed? && index.seek(target, &table.order, &table.file, fetch)?)
+        })
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        let found = self.find(Enter::At(target), |index, table, fetch| {
+            index.seek(target, &table.order, &table.file, fetch)
+        });
+        if self.error.is_some() {
+            return false;
+        }
+        if !found {
+            return self.seek_to_last();
+        }
+        match self.table.order.compare(self.data.key(), target) {
+            std::cmp::Ordering::Greater => self.prev(),
+            _ => true,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> bool {
+        self.data.next() || self.leave_block(Enter::First)
+    }
+
+    #[inline]
+    fn prev(&mut self) -> bool {
+        self.data.prev() || self.leave_block(Enter::Last)
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.data.key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.data.value()
+    }
+
+    fn status(&self) -> Result<()> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Reads blocks of one table's file: bounds, checksum, decompression, and the block cache in front of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use vfs::{IoClass, RandomFile};
+
+use super::readahead::Readahead;
+use crate::TableReadOptions;
+use crate::block::Block;
+use crate::cache::{BlockKey, Priority};
+use crate::cached::{BlockCache, BlockRef, BlockRole, CachedBlock};
+use crate::decompress::{Dictionary, decompress};
+use crate::footer::{FOOTER_BYTES, Footer};
+use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
+use crate::index::{IndexBlock, IndexFormat};
+
+const TRAILER: usize = BLOCK_TRAILER_BYTES as usize;
+
+/// How one block is to be fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch {
+    pub verify_checksums: bool,
+    pub fill_cache: bool,
+    pub class: IoClass,
+}
+
+impl From<&TableReadOptions> for Fetch {
+    fn from(options: &TableReadOptions) -> Self {
+        Fetch {
+            verify_checksums: options.verify_checksums,
+            fill_cache: options.fill_cache,
+            class: options.class,
+        }
+    }
+}
+
+/// An open file, and what it takes to make sense of its blocks.
+pub struct TableFile {
+    file: Arc<dyn RandomFile>,
+    path: PathBuf,
+    bytes: u64,
+    footer: Footer,
+    /// For data blocks.
+    pub dictionary: Option<Dictionary>,
+    cache: Option<Arc<BlockCache>>,
+    /// This table's number in the cache.
+    id: u64,
+    pub index_format: IndexFormat,
+}
+
+impl TableFile {
+    pub fn new(
+        file: Arc<dyn RandomFile>,
+        path: PathBuf,
+        bytes: u64,
+        footer: Footer,
+        cache: Option<Arc<BlockCache>>,
+    ) -> Self {
+        let id = cache.as_ref().map_or(0, |cache| cache.new_id());
+        TableFile { file, path, bytes, footer, dictionary: None, cache, id, index_format: IndexFormat::default() }
+    }
+
+    /// The same table read through `file` from now on.
+    pub fn with_file(self, file: Arc<dyn RandomFile>, dictionary: Option<Dictionary>) -> Self {
+        TableFile { file, dictionary, ..self }
+    }
+
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    pub fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn random_file(&self) -> &Arc<dyn RandomFile> {
+        &self.file
+    }
+
+    /// Where blocks must end.
+    pub fn blocks_end(&self) -> u64 {
+        self.bytes.saturating_sub(FOOTER_BYTES as u64)
+    }
+
+    fn locate(&self, error: Error, handle: BlockHandle) -> Error {
+        error.at_path(&self.path).at_offset(handle.offset)
+    }
+
+    /// A block's contents, decompressed; `dictionary` for data blocks.
+    pub fn contents(&self, handle: BlockHandle, fetch: Fetch, dictionary: Option<&Dictionary>) -> Result<Vec<u8>> {
+        self.read(handle, fetch).and_then(|raw| self.open(handle, raw, fetch, dictionary)).map_err(|e| self.locate(e, handle))
+    }
+
+    /// A block's stored bytes with their trailer.
+    fn read(&self, handle: BlockHandle, fetch: Fetch) -> Result<Vec<u8>> {
+        handle.check_within(self.blocks_end())?;
+        let len = usize::try_from(handle.size).map_err(|_| Error::corruption("a block larger than memory"))?;
+        let mut raw = vec![0; len + TRAILER];
+        let read = self.file.read_at(handle.offset, &mut raw, fetch.class)?;
+        if read < raw.len() {
+            return Err(Error::corruption(format!("the file ends {} bytes early", raw.len() - read)));
+        }
+        Ok(raw)
+    }
+
+    /// Checks a block's stored bytes, and decompresses them where they need it.
+    fn open(
+        &self,
+        handle: BlockHandle,
+        mut raw: Vec<u8>,
+        fetch: Fetch,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Vec<u8>> {
+        match self.open_slice(handle, &raw, fetch, dictionary)? {
+            Some(contents) => Ok(contents),
+            None => {
+                raw.truncate(raw.len() - TRAILER);
+                Ok(raw)
+            }
+        }
+    }
+
+    /// The same for borrowed bytes; `None` where they are stored raw.
+    fn open_slice(
+        &self,
+        handle: BlockHandle,
+        raw: &[u8],
+        fetch: Fetch,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some((stored, &[kind, a, b, c, d])) = raw.split_last_chunk::<TRAILER>() else {
+            return Err(Error::corruption("a block without its trailer"));
+        };
+        if fetch.verify_checksums {
+            self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d]))?;
+        }
+        decompress(kind, stored, dictionary)
+    }
+
+    fn check(&self, handle: BlockHandle, stored: &[u8], kind: u8, expected: u32) -> Result<()> {
+        let computed = self.checksum_at(handle.offset, stored, kind);
+        if self.footer.checksum != base::checksum::ChecksumKind::None && computed != expected {
+            let message = format!(
+                "block of {} bytes has checksum {computed:#010x}, its trailer says {expected:#010x}",
+                stored.len()
+            );
+            return Err(Error::corruption(message));
+        }
+        Ok(())
+    }
+
+    fn checksum_at(&self, offset: u64, stored: &[u8], kind: u8) -> u32 {
+        self.footer.checksum.of_block(stored, kind).wrapping_add(self.footer.context_modifier(offset))
+    }
+
+    /// A block's stored bytes, without their trailer, and whether they match its checksum; nothing decompressed. For
+    /// the block whose bytes RocksDB changes in place.
+    pub fn stored(&self, handle: BlockHandle, fetch: Fetch) -> Result<(Vec<u8>, u8, bool)> {
+        let mut raw = self.read(handle, fetch).map_err(|e| self.locate(e, handle))?;
+        let trailer = raw.split_off(raw.len() - TRAILER);
+        let (kind, expected) = match trailer.first_chunk::<TRAILER>() {
+            Some(&[kind, a, b, c, d]) => (kind, u32::from_le_bytes([a, b, c, d])),
+            None => (0, 0),
+        };
+        let matches = self.check(handle, &raw, kind, expected).is_ok();
+        Ok((raw, kind, matches))
+    }
+
+    /// Whether `stored`, changed by the caller, has the checksum that the block's trailer holds.
+    pub fn matches_trailer(&self, handle: BlockHandle, stored: &[u8], fetch: Fetch) -> Result<bool> {
+        let raw = self.read(handle, fetch).map_err(|e| self.locate(e, handle))?;
+        let Some((_, &[kind, a, b, c, d])) = raw.split_last_chunk::<TRAILER>() else {
+            return Ok(false);
+        };
+        Ok(self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d])).is_ok())
+    }
+
+    /// A data block, from the cache where it is there. `readahead` is the cursor's, where a cursor asks.
+    pub fn data_block(
+        &self,
+        handle: BlockHandle,
+        fetch: Fetch,
+        readahead: Option<&mut Readahead>,
+    ) -> Result<BlockRef> {
+        self.cached(handle, BlockRole::Entries, fetch, || {
+            let dictionary = self.dictionary.as_ref();
+            let ahead = match readahead {
+                Some(readahead) => readahead.block(self, handle, fetch.class)?,
+                None => None,
+            };
+            let contents = match ahead {
+                Some(raw) => match self.open_slice(handle, raw, fetch, dictionary)? {
+                    Some(contents) => contents,
+                    None => raw.get(..raw.len() - TRAILER).unwrap_or_default().to_vec(),
+                },
+                None => self.contents(handle, fetch, dictionary)?,
+            };
+            Ok(CachedBlock::entries(Block::parse(contents)?))
+        })
+    }
+
+    /// An index block, from the cache where it is there. `format` is the data index's or the filter index's.
+    pub fn index_block(&self, handle: BlockHandle, format: IndexFormat, fetch: Fetch) -> Result<BlockRef> {
+        self.cached(handle, BlockRole::Index, fetch, || {
+            let block = Block::parse(self.contents(handle, fetch, None)?)?;
+            Ok(CachedBlock::index(IndexBlock::parse(&block, format, self.blocks_end())?))
+        })
+    }
+
+    pub fn filter_block(&self, handle: BlockHandle, fetch: Fetch) -> Result<BlockRef> {
+        self.cached(handle, BlockRole::Filter, fetch, || Ok(CachedBlock::filter(self.contents(handle, fetch, None)?)))
+    }
+
+    #[inline]
+    fn cached(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        fetch: Fetch,
+        load: impl FnOnce() -> Result<CachedBlock>,
+    ) -> Result<BlockRef> {
+        let key = BlockKey { id: self.id, offset: handle.offset };
+        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+            found.check(role).map_err(|e| self.locate(e, handle))?;
+            return Ok(found);
+        }
+        let block = Arc::new(load().map_err(|e| self.locate(e, handle))?);
+        if let Some(cache) = self.cache.as_ref().filter(|_| fetch.fill_cache) {
+            let priority = if role == BlockRole::Entries { Priority::Low } else { Priority::High };
+            cache.insert(key, block.clone(), block.memory_bytes(), priority);
+        }
+        Ok(block)
+    }
+}

@@ -1,0 +1,153 @@
+//! Reads a block-based table. Format: docs/format/table.md.
+//!
+//! *Thread safety*: an open table is immutable; what changes is the block cache, which locks for itself.
+
+mod cursor;
+mod estimate;
+mod file;
+mod filter;
+mod get;
+mod index;
+mod open;
+mod readahead;
+mod verify;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::extend::PrefixExtractor;
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
+use vfs::IoClass;
+
+pub(crate) use self::file::{Fetch, TableFile};
+use self::filter::TableFilter;
+use self::index::TableIndex;
+use crate::block::GlobalSeq;
+use crate::cached::BlockCache;
+use crate::decompress::Dictionary;
+use crate::metaindex::Metaindex;
+use crate::properties::Properties;
+use crate::{Table, TableReadOptions, TableValue, Visit};
+
+/// What a table is opened with.
+#[derive(Clone)]
+pub struct TableContext {
+    pub order: InternalOrder,
+    /// `None` reads every block from the file.
+    pub cache: Option<Arc<BlockCache>>,
+    /// Index and filter go into the cache instead of being held for as long as the table is open.
+    pub cache_index_and_filter: bool,
+    /// With that, holds them nevertheless, charged to the cache: for tables of level 0.
+    pub pin_index_and_filter: bool,
+    /// The family's; a prefix filter made by an extractor of another name is not consulted.
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    /// The table's largest sequence number as the MANIFEST has it. In a table that was made to be ingested, every key
+    /// takes it. `None` where no MANIFEST tells.
+    pub largest_seq: Option<SeqNo>,
+    pub class: IoClass,
+}
+
+impl Default for TableContext {
+    fn default() -> Self {
+        TableContext {
+            order: InternalOrder::default(),
+            cache: None,
+            cache_index_and_filter: false,
+            pin_index_and_filter: false,
+            prefix_extractor: None,
+            largest_seq: None,
+            class: IoClass::Other,
+        }
+    }
+}
+
+/// An open block-based table.
+pub struct BlockBasedTable {
+    order: InternalOrder,
+    file: TableFile,
+    metaindex: Metaindex,
+    properties: Properties,
+    index: TableIndex,
+    filter: Option<TableFilter>,
+    global: GlobalSeq,
+    tombstones: Option<Arc<FragmentedTombstones>>,
+}
+
+impl BlockBasedTable {
+    pub(crate) fn file(&self) -> &TableFile {
+        &self.file
+    }
+
+    pub(crate) fn metaindex(&self) -> &Metaindex {
+        &self.metaindex
+    }
+
+    pub fn path(&self) -> &PathBuf {
+        self.file.path()
+    }
+
+    /// The sequence number that every key takes, where the table was ingested under one.
+    pub fn global_seq(&self) -> Option<SeqNo> {
+        self.global.0
+    }
+}
+
+impl Table for BlockBasedTable {
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        self.get_entries(key, options, visit)
+    }
+
+    fn multi_get(
+        &self,
+        keys: &[&LookupKey],
+        options: &TableReadOptions,
+        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        self.get_many(keys, options, visit)
+    }
+
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
+        Box::new(cursor::TableCursor::new(self, options))
+    }
+
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.clone()
+    }
+
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
+        self.offset_near(internal_key)
+    }
+
+    fn anchors(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
+        self.cut_points(max)
+    }
+
+    fn verify(&self) -> Result<()> {
+        self.verify_all()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, TableFilter::memory_bytes);
+        let dictionary = self.file.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
+        let tombstones = self.tombstones.as_ref().map_or(0, |all| {
+            all.fragments().iter().map(|f| f.start.len() + f.end.len() + f.seqs.len() * 8 + 72).sum()
+        });
+        size_of::<Self>() + self.index.memory_bytes() + filter + dictionary + tombstones
+    }
+}
+
+/// What an entry of a kind that this version does not read is.
+fn unknown_kind(internal_key: &[u8]) -> Error {
+    match key::split(internal_key).map(|(_, trailer)| trailer as u8) {
+        Some(kind @ (0x11 | 0x10 | 0x14..=0x19)) => Error::unsupported(format!(
+            "entry of kind {kind:#04x} (blob reference, wide columns or timestamp)"
+        )),
+        Some(kind) => Error::corruption(format!("entry of unknown kind {kind:#04x}")),
+        None => Error::corruption("an entry's key is shorter than its trailer"),
+    }
+}

@@ -1,0 +1,255 @@
+//! Opening a table: footer, metaindex, properties, then whatever these name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::extend::PrefixExtractor;
+use base::options::IndexType;
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
+use base::{Error, ParsedKey, Result, SeqNo, ValueKind, key};
+use vfs::{IoClass, RandomFile};
+
+use super::filter::{TableFilter, filter_index_format};
+use super::index::{Meta, TableIndex};
+use super::{BlockBasedTable, Fetch, TableContext, TableFile};
+use crate::block::{Block, GlobalSeq, walk};
+use crate::decompress::Dictionary;
+use crate::footer::Footer;
+use crate::handle::BlockHandle;
+use crate::index::IndexFormat;
+use crate::metaindex::{self, Metaindex};
+use crate::properties::{self, ExternalFile, Properties};
+
+/// Bytes read at once from a table's end. Holds all meta blocks of most tables.
+const TAIL_BYTES: u64 = 32 << 10;
+
+/// The end of the file, read once; what lies before it is read from the file.
+struct Tail {
+    file: Arc<dyn RandomFile>,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    fn read(file: Arc<dyn RandomFile>, file_bytes: u64, class: IoClass) -> Result<Tail> {
+        let start = file_bytes.saturating_sub(TAIL_BYTES);
+        let mut bytes = vec![0; (file_bytes - start) as usize];
+        let read = file.read_at(start, &mut bytes, class)?;
+        if read < bytes.len() {
+            return Err(Error::corruption(format!("the file ends {} bytes early", bytes.len() - read)));
+        }
+        Ok(Tail { file, start, bytes })
+    }
+}
+
+impl RandomFile for Tail {
+    fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
+        let at = offset.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        match at.and_then(|at| self.bytes.get(at..at.checked_add(buf.len())?)) {
+            Some(bytes) => {
+                buf.copy_from_slice(bytes);
+                Ok(buf.len())
+            }
+            None => self.file.read_at(offset, buf, class),
+        }
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.file.len()
+    }
+}
+
+/// The meta blocks of a table, read through its tail.
+struct Opening<'a> {
+    context: &'a TableContext,
+    file: TableFile,
+    fetch: Fetch,
+}
+
+impl BlockBasedTable {
+    /// Opens the table in `file`, which has `file_bytes` bytes as far as the caller knows.
+    ///
+    /// # Errors
+    /// `Corruption`: damage, or another size. `Unsupported`: a format or feature this version does not read.
+    /// `InvalidArgument`: its keys are in another order than `context` says.
+    pub fn open(
+        file: Arc<dyn RandomFile>,
+        path: &Path,
+        file_bytes: u64,
+        context: &TableContext,
+    ) -> Result<Arc<BlockBasedTable>> {
+        Self::open_table(file, path, file_bytes, context).map_err(|e| e.at_path(path)).map(Arc::new)
+    }
+
+    fn open_table(
+        file: Arc<dyn RandomFile>,
+        path: &Path,
+        file_bytes: u64,
+        context: &TableContext,
+    ) -> Result<BlockBasedTable> {
+        let actual = file.len()?;
+        if actual != file_bytes {
+            return Err(Error::corruption(format!("the file has {actual} bytes instead of {file_bytes}")));
+        }
+        let tail = Tail::read(file.clone(), file_bytes, context.class)?;
+        let footer = Footer::decode(&tail.bytes, file_bytes)?;
+        let fetch = Fetch { verify_checksums: true, fill_cache: true, class: context.class };
+        let through_tail = TableFile::new(Arc::new(tail), path.into(), file_bytes, footer, context.cache.clone());
+        let mut opening = Opening { context, file: through_tail, fetch };
+
+        let metaindex = opening.metaindex()?;
+        let properties = opening.properties(&metaindex)?;
+        opening.file.index_format = IndexFormat {
+            user_keys: properties.index_key_is_user_key,
+            delta_values: properties.index_value_is_delta,
+            first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey,
+        };
+        let index = opening.index(&metaindex, &properties)?;
+        let filter = opening.filter(&metaindex, &properties)?;
+        let dictionary = match metaindex.get(metaindex::COMPRESSION_DICT) {
+            Some(handle) => Some(Dictionary::new(opening.file.contents(handle, fetch, None)?)),
+            None => None,
+        };
+        let global = global_seq(&properties, context)?;
+        let tombstones = opening.tombstones(&metaindex, global)?;
+        let file = opening.file.with_file(file, dictionary);
+        Ok(BlockBasedTable { order: context.order.clone(), file, metaindex, properties, index, filter, global, tombstones })
+    }
+}
+
+impl Opening<'_> {
+    fn metaindex(&self) -> Result<Metaindex> {
+        let handle = self.file.footer().metaindex;
+        let block = Block::parse(self.file.contents(handle, self.fetch, None)?)?;
+        Metaindex::decode(&block, self.file.blocks_end()).map_err(|e| e.at_offset(handle.offset))
+    }
+
+    /// The properties, checked against the family's order.
+    fn properties(&self, metaindex: &Metaindex) -> Result<Properties> {
+        let handle = metaindex
+            .get(properties::BLOCK_NAME)
+            .ok_or_else(|| Error::corruption("the table has no properties"))?;
+        let block = self.properties_block(handle)?;
+        let properties = Properties::decode(&block).map_err(|e| e.at_offset(handle.offset))?;
+        let expected = self.context.order.user.name();
+        if !properties.comparator.is_empty() && properties.comparator != expected {
+            let message = format!("the table is ordered by {}, the family by {expected}", properties.comparator);
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(properties)
+    }
+
+    /// RocksDB patches the global sequence number of a table it ingests in place, and leaves the block's checksum as
+    /// it was when the number was zero.
+    fn properties_block(&self, handle: BlockHandle) -> Result<Block> {
+        let error = match self.file.contents(handle, self.fetch, None) {
+            Ok(contents) => return Block::parse(contents),
+            Err(error) => error,
+        };
+        let (stored, kind, _) = self.file.stored(handle, self.fetch)?;
+        if kind != 0 {
+            return Err(error);
+        }
+        let mut zeroed = stored.clone();
+        let block = Block::parse(stored).map_err(|_| error.clone())?;
+        let mut patched = None;
+        let walked = walk(&block, |name, value| {
+            if name == properties::GLOBAL_SEQNO_NAME.as_bytes() {
+                patched = Some(value);
+            }
+            Ok(())
+        });
+        let field = patched.filter(|_| walked.is_ok()).and_then(|range| zeroed.get_mut(range));
+        match field {
+            Some(field) => field.fill(0),
+            None => return Err(error),
+        }
+        if self.file.matches_trailer(handle, &zeroed, self.fetch)? { Ok(block) } else { Err(error) }
+    }
+
+    fn index(&self, metaindex: &Metaindex, properties: &Properties) -> Result<TableIndex> {
+        let handle = match self.file.footer().index {
+            Some(handle) => handle,
+            None => metaindex
+                .get(metaindex::INDEX)
+                .ok_or_else(|| Error::corruption("the metaindex names no index"))?,
+        };
+        let partitioned = properties.index_type == IndexType::TwoLevel;
+        let mut index = TableIndex { top: Meta::Cached(handle), partitioned };
+        // Read in any case: a table whose index is damaged must not open.
+        let block = self.file.index_block(handle, index.top_format(&self.file), self.held())?;
+        if self.holds_meta() {
+            index.top = Meta::Held(block);
+        }
+        Ok(index)
+    }
+
+    fn filter(&self, metaindex: &Metaindex, properties: &Properties) -> Result<Option<TableFilter>> {
+        let (handle, partitioned) =
+            match (metaindex.get(metaindex::FULL_FILTER), metaindex.get(metaindex::PARTITIONED_FILTER)) {
+                (Some(handle), _) => (handle, false),
+                (None, Some(handle)) => (handle, true),
+                (None, None) => return Ok(None),
+            };
+        let same = |extractor: &Arc<dyn PrefixExtractor>| extractor.name() == properties.prefix_extractor;
+        let block = if partitioned {
+            self.file.index_block(handle, filter_index_format(&self.file), self.held())?
+        } else {
+            self.file.filter_block(handle, self.held())?
+        };
+        Ok(Some(TableFilter {
+            block: if self.holds_meta() { Meta::Held(block) } else { Meta::Cached(handle) },
+            partitioned,
+            whole_keys: properties.whole_key_filtering,
+            prefix_extractor: self.context.prefix_extractor.clone().filter(|e| properties.prefix_filtering && same(e)),
+        }))
+    }
+
+    fn holds_meta(&self) -> bool {
+        self.context.cache.is_none() || !self.context.cache_index_and_filter || self.context.pin_index_and_filter
+    }
+
+    /// How index and filter are fetched: into the cache only where the cache is to be charged for them.
+    fn held(&self) -> Fetch {
+        Fetch { fill_cache: self.context.cache_index_and_filter, ..self.fetch }
+    }
+
+    fn tombstones(&self, metaindex: &Metaindex, global: GlobalSeq) -> Result<Option<Arc<FragmentedTombstones>>> {
+        let Some(handle) = metaindex.get(metaindex::RANGE_DEL) else {
+            return Ok(None);
+        };
+        let block = Block::parse(self.file.contents(handle, self.fetch, None)?)?;
+        let mut all = Vec::new();
+        walk(&block, |key, end| {
+            let entry = ParsedKey::parse(key).filter(|entry| entry.kind == ValueKind::RangeDeletion);
+            let entry = entry.ok_or_else(|| Error::corruption("a range tombstone's key is malformed"))?;
+            all.push(RangeTombstone {
+                start: entry.user_key.to_vec(),
+                end: block.bytes().get(end).unwrap_or_default().to_vec(),
+                seq: SeqNo(global.trailer(key::pack_trailer(entry.seq, entry.kind as u8)) >> 8),
+            });
+            Ok(())
+        })
+        .map_err(|e| e.at_offset(handle.offset))?;
+        let fragmented = FragmentedTombstones::build(self.context.order.user.clone(), all);
+        Ok((!fragmented.is_empty()).then(|| Arc::new(fragmented)))
+    }
+}
+
+/// The number that every key takes: the one patched into the file, or the MANIFEST's.
+fn global_seq(properties: &Properties, context: &TableContext) -> Result<GlobalSeq> {
+    let Some(external) = properties.external.filter(|external| external.version == ExternalFile::VERSION) else {
+        return Ok(GlobalSeq(None));
+    };
+    if external.global_seqno > SeqNo::MAX.0 {
+        return Err(Error::corruption(format!("global sequence number {} is out of range", external.global_seqno)));
+    }
+    match (external.global_seqno, context.largest_seq) {
+        (0, Some(largest)) => Ok(GlobalSeq(Some(largest).filter(|&seq| seq != SeqNo::ZERO))),
+        (0, None) => Ok(GlobalSeq(None)),
+        (patched, Some(largest)) if largest != SeqNo(patched) => Err(Error::corruption(format!(
+            "the table says that its keys have sequence number {patched}, the MANIFEST says {largest}"
+        ))),
+        (patched, _) => Ok(GlobalSeq(Some(SeqNo(patched)))),
+    }
+}

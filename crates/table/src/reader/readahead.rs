@@ -1,0 +1,93 @@
+//! Reads ahead of a cursor that walks forward, more at a time the longer it does.
+
+use base::Result;
+use vfs::IoClass;
+
+use super::file::TableFile;
+use crate::handle::BlockHandle;
+
+/// Blocks read one after another before reading ahead begins.
+const SEQUENTIAL_READS_MIN: u32 = 2;
+const WINDOW_BYTES_MIN: usize = 16 << 10;
+const WINDOW_BYTES_MAX: usize = 256 << 10;
+/// The most a caller can ask for.
+const ASKED_BYTES_MAX: usize = 16 << 20;
+
+/// One cursor's window into the file.
+#[derive(Debug)]
+pub struct Readahead {
+    /// Bytes asked for by the caller; 0 to judge by the access pattern.
+    asked_bytes: usize,
+    /// Bytes of the next window.
+    window_bytes: usize,
+    /// Where the next block of a sequential walk begins.
+    expected: u64,
+    sequential: u32,
+    buffer: Vec<u8>,
+    /// File offset of the buffer.
+    start: u64,
+}
+
+impl Readahead {
+    pub fn new(asked_bytes: usize) -> Self {
+        Readahead {
+            asked_bytes: asked_bytes.min(ASKED_BYTES_MAX),
+            window_bytes: WINDOW_BYTES_MIN,
+            expected: u64::MAX,
+            sequential: 0,
+            buffer: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The stored bytes of a block with their trailer; `None` where it is better read by itself.
+    pub fn block(&mut self, file: &TableFile, handle: BlockHandle, class: IoClass) -> Result<Option<&[u8]>> {
+        handle.check_within(file.blocks_end())?;
+        self.note(handle);
+        if self.range(handle).is_none() {
+            let reads_ahead = self.asked_bytes > 0 || self.sequential >= SEQUENTIAL_READS_MIN;
+            let len = handle.end() - handle.offset;
+            if !reads_ahead || len > ASKED_BYTES_MAX as u64 {
+                return Ok(None);
+            }
+            self.fill(file, handle, class)?;
+        }
+        Ok(self.range(handle).and_then(|range| self.buffer.get(range)))
+    }
+
+    fn note(&mut self, handle: BlockHandle) {
+        if handle.offset == self.expected {
+            self.sequential = self.sequential.saturating_add(1);
+        } else {
+            self.sequential = 0;
+            self.window_bytes = WINDOW_BYTES_MIN;
+        }
+        self.expected = handle.end();
+    }
+
+    /// Where the block lies in the buffer.
+    fn range(&self, handle: BlockHandle) -> Option<std::ops::Range<usize>> {
+        let start = usize::try_from(handle.offset.checked_sub(self.start)?).ok()?;
+        let end = usize::try_from(handle.end().checked_sub(self.start)?).ok()?;
+        (end <= self.buffer.len()).then_some(start..end)
+    }
+
+    fn fill(&mut self, file: &TableFile, handle: BlockHandle, class: IoClass) -> Result<()> {
+        let window = if self.asked_bytes > 0 {
+            self.asked_bytes
+        } else {
+            let window = self.window_bytes;
+            self.window_bytes = (window * 2).min(WINDOW_BYTES_MAX);
+            window
+        };
+        let wanted = ((handle.end() - handle.offset) as usize).max(window) as u64;
+        let len = wanted.min(file.blocks_end() - handle.offset) as usize;
+        self.start = handle.offset;
+        self.buffer.resize(len, 0);
+        let read = file.random_file().read_at(handle.offset, &mut self.buffer, class)?;
+        self.buffer.truncate(read);
+        // The operating system may fetch the next window while this one is used.
+        file.random_file().prefetch(self.start + read as u64, window as u64);
+        Ok(())
+    }
+}

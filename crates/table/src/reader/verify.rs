@@ -1,0 +1,165 @@
+//! Checking a whole table: every block's checksum, the order of keys, that the index bounds its blocks, that the filter
+//! knows every key, and that the counts are those of the properties.
+
+use base::{Error, InternalOrder, LookupKey, ParsedKey, Result, SeqNo, ValueKind, key};
+use vfs::IoClass;
+
+use super::{BlockBasedTable, Fetch, unknown_kind};
+use crate::block::{Block, BlockCursor};
+use crate::cached::CachedBlock;
+use crate::handle::BlockHandle;
+use crate::properties::Properties;
+
+/// What was counted, under the properties' names.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    blocks: u64,
+    entries: u64,
+    deletions: u64,
+    merge_operands: u64,
+    raw_key_bytes: u64,
+    raw_value_bytes: u64,
+}
+
+/// The separator of a data block as the index holds it.
+struct Separator<'a> {
+    key: &'a [u8],
+    is_user_key: bool,
+}
+
+impl Separator<'_> {
+    /// Whether `key` (internal) is past it.
+    fn is_before(&self, key: &[u8], order: &InternalOrder) -> bool {
+        if self.is_user_key {
+            order.user.compare(key::user_key(key), self.key).is_gt()
+        } else {
+            order.compare(key, self.key).is_gt()
+        }
+    }
+}
+
+/// One pass over the data blocks.
+struct Pass<'a> {
+    table: &'a BlockBasedTable,
+    fetch: Fetch,
+    counts: Counts,
+    last_key: Vec<u8>,
+    lookup: LookupKey,
+}
+
+impl BlockBasedTable {
+    pub(super) fn verify_all(&self) -> Result<()> {
+        // Past the cache: what is in the file is what counts.
+        let fetch = Fetch { verify_checksums: true, fill_cache: false, class: IoClass::Other };
+        self.verify_meta_blocks(fetch)?;
+        let mut pass = Pass {
+            table: self,
+            fetch,
+            counts: Counts::default(),
+            last_key: Vec::new(),
+            lookup: LookupKey::default(),
+        };
+        pass.run().map_err(|e| e.at_path(self.file.path()))?;
+        compare_counts(&pass.counts, &self.properties).map_err(|e| e.at_path(self.file.path()))
+    }
+
+    /// Meta blocks were parsed when the table was opened; here their bytes are read again.
+    fn verify_meta_blocks(&self, fetch: Fetch) -> Result<()> {
+        for (name, handle) in self.metaindex.iter() {
+            // Its checksum can be that of another state; opening has checked it.
+            if name != crate::properties::BLOCK_NAME {
+                self.file.contents(handle, fetch, None).map_err(|e| e.context(format!("meta block {name}")))?;
+            }
+        }
+        if let Some(handle) = self.file.footer().index {
+            self.file.contents(handle, fetch, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl Pass<'_> {
+    fn run(&mut self) -> Result<()> {
+        let file = &self.table.file;
+        let mut index = self.table.index.cursor(file, self.fetch)?;
+        let mut found = index.seek_to_first(file, self.fetch)?;
+        let mut last_end = 0;
+        while found {
+            let (Some(slot), Some(block)) = (index.slot(), index.block()) else { break };
+            if slot.handle.offset < last_end {
+                return Err(Error::corruption("data blocks overlap").at_offset(slot.handle.offset));
+            }
+            last_end = slot.handle.end();
+            let separator = Separator { key: slot.separator, is_user_key: block.has_user_keys() };
+            self.check_block(slot.handle, &separator, slot.first_key).map_err(|e| e.at_offset(slot.handle.offset))?;
+            found = index.next(file, self.fetch)?;
+        }
+        Ok(())
+    }
+
+    fn check_block(&mut self, handle: BlockHandle, separator: &Separator<'_>, first_key: &[u8]) -> Result<()> {
+        let file = &self.table.file;
+        let block = Block::parse(file.contents(handle, self.fetch, file.dictionary.as_ref())?)?;
+        let mut cursor = BlockCursor::new(self.table.global);
+        cursor.set_block(std::sync::Arc::new(CachedBlock::entries(block)));
+        let mut valid = cursor.seek_to_first();
+        // The first key as the index has it carries no global sequence number: user keys are compared.
+        if valid && !first_key.is_empty() && key::user_key(first_key) != key::user_key(cursor.key()) {
+            return Err(Error::corruption("the index has another first key for this block"));
+        }
+        while valid {
+            self.check_entry(&cursor)?;
+            valid = cursor.next();
+        }
+        cursor.status()?;
+        if separator.is_before(&self.last_key, &self.table.order) && self.counts.entries > 0 {
+            return Err(Error::corruption("a block's last key is past its separator in the index"));
+        }
+        self.counts.blocks += 1;
+        Ok(())
+    }
+
+    fn check_entry(&mut self, cursor: &BlockCursor) -> Result<()> {
+        let (key, value) = (cursor.key(), cursor.value());
+        let entry = ParsedKey::parse(key).ok_or_else(|| unknown_kind(key))?;
+        if self.counts.entries > 0 && self.table.order.compare(&self.last_key, key).is_ge() {
+            return Err(Error::corruption("keys are not in order"));
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        let counts = &mut self.counts;
+        counts.entries += 1;
+        counts.raw_key_bytes += key.len() as u64;
+        counts.raw_value_bytes += value.len() as u64;
+        match entry.kind {
+            ValueKind::Deletion | ValueKind::SingleDeletion => counts.deletions += 1,
+            ValueKind::Merge => counts.merge_operands += 1,
+            ValueKind::Value => {}
+            ValueKind::RangeDeletion => return Err(Error::corruption("a range tombstone among the point entries")),
+        }
+        if let Some(filter) = &self.table.filter {
+            self.lookup.set(entry.user_key, SeqNo::MAX.min(entry.seq));
+            if !filter.may_hold_key(self.lookup.internal(), &self.table.order, &self.table.file, self.fetch)? {
+                return Err(Error::corruption("the filter denies a key that is there"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Properties count range tombstones among entries and deletions. Tables by tools that leave a property out (0) pass.
+fn compare_counts(counts: &Counts, properties: &Properties) -> Result<()> {
+    let tombstones = properties.range_deletions;
+    let pairs = [
+        ("data blocks", counts.blocks, properties.data_blocks),
+        ("entries", counts.entries + tombstones, properties.entries),
+        ("deletions", counts.deletions + tombstones, properties.deletions),
+        ("merge operands", counts.merge_operands, properties.merge_operands),
+    ];
+    for (what, counted, stored) in pairs {
+        if stored != 0 && counted != stored {
+            return Err(Error::corruption(format!("the table has {counted} {what}, its properties say {stored}")));
+        }
+    }
+    Ok(())
+}

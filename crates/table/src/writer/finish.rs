@@ -1,0 +1,212 @@
+//! The end of a table: filter, index, dictionary, range tombstones, properties, metaindex and footer, in that order.
+
+use base::options::{CompressionKind, CompressionOptions, IndexType};
+use base::tombstone::RangeTombstone;
+use base::{Error, Result, SeqNo, ValueKind};
+
+use super::BlockBasedTableBuilder;
+use super::filter::FilterPart;
+use crate::block::BlockBuilder;
+use crate::footer::Footer;
+use crate::handle::BlockHandle;
+use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
+use crate::properties::{self, ExternalFile};
+use crate::TableSummary;
+use crate::metaindex::{self as meta_names, Metaindex};
+
+impl BlockBasedTableBuilder {
+    pub(super) fn finish_table(mut self: Box<Self>) -> Result<TableSummary> {
+        if self.failed {
+            return Err(Error::invalid_argument("a write of this table has failed"));
+        }
+        if !self.block.is_empty() {
+            self.end_block(None)?;
+        }
+        self.writer.end_data(&self.config)?;
+        self.properties.data_bytes = self.writer.sink.offset();
+        self.properties.data_blocks = self.blocks;
+        let mut metaindex = Metaindex::default();
+        let format = self.config.index_format(self.index.needs_trailers());
+        self.write_filter(format, &mut metaindex)?;
+        let index = self.write_index(format, &mut metaindex)?;
+        if !self.writer.dictionary_bytes().is_empty() {
+            let dictionary = self.writer.dictionary_bytes().to_vec();
+            metaindex.insert(meta_names::COMPRESSION_DICT, self.writer.write_raw(&dictionary)?);
+        }
+        self.write_tombstones(&mut metaindex)?;
+        self.complete_properties(format);
+        let properties = self.properties.encode();
+        metaindex.insert(properties::BLOCK_NAME, self.writer.write_raw(&properties)?);
+        let metaindex = self.writer.write_raw(&metaindex.encode())?;
+        let footer = Footer {
+            checksum: self.config.checksum(),
+            format_version: self.config.options.format_version,
+            metaindex,
+            index: Some(index),
+            base_context_checksum: 0,
+        };
+        let point_bounds = (!self.first_key.is_empty())
+            .then(|| (std::mem::take(&mut self.first_key), self.block.last_key().to_vec()));
+        let (smallest_seq, largest_seq) = self.seqs.unwrap_or((SeqNo::ZERO, SeqNo::ZERO));
+        let file_bytes = self.writer.sink.finish(&footer.encode())?;
+        Ok(TableSummary { file_bytes, point_bounds, smallest_seq, largest_seq, properties: self.properties })
+    }
+
+    fn write_filter(&mut self, format: IndexFormat, metaindex: &mut Metaindex) -> Result<()> {
+        let Some(filter) = self.filter.take() else {
+            return Ok(());
+        };
+        let partitioned = filter.is_partitioned();
+        let (parts, entries) = filter.finish(self.index.last_separator());
+        self.properties.filter_entries = entries;
+        let start = self.writer.sink.offset();
+        if partitioned && !parts.is_empty() {
+            let handle = self.write_filter_partitions(&parts, IndexFormat { first_keys: false, ..format })?;
+            metaindex.insert(meta_names::PARTITIONED_FILTER, handle);
+        } else if let Some(full) = parts.first() {
+            let handle = self.writer.write_raw(&full.contents)?;
+            metaindex.insert(meta_names::FULL_FILTER, handle);
+        }
+        self.properties.filter_bytes = self.writer.sink.offset() - start;
+        Ok(())
+    }
+
+    fn write_filter_partitions(&mut self, parts: &[FilterPart], format: IndexFormat) -> Result<BlockHandle> {
+        let mut top = IndexBlockBuilder::new(self.config.options.index_block_restart_interval, format);
+        for part in parts {
+            let handle = self.writer.write_raw(&part.contents)?;
+            top.add(IndexEntry { separator: &part.separator, handle, first_key: b"" });
+        }
+        self.writer.write_raw(top.finish())
+    }
+
+    fn write_index(&mut self, format: IndexFormat, metaindex: &mut Metaindex) -> Result<BlockHandle> {
+        let start = self.writer.sink.offset();
+        let handle = if self.config.options.index_type == IndexType::TwoLevel {
+            self.write_partitioned_index(format)?
+        } else {
+            // The hash index counts entries by restart points.
+            let interval = match self.config.options.index_type {
+                IndexType::HashSearch => 1,
+                _ => self.config.options.index_block_restart_interval,
+            };
+            let mut block = IndexBlockBuilder::new(interval, format);
+            self.index.for_each(self.writer.handles(), |entry| {
+                block.add(entry);
+                Ok(())
+            })?;
+            if let Some(prefixes) = self.prefixes.take() {
+                let (prefixes, metadata) = prefixes.finish();
+                metaindex.insert(PREFIXES_NAME, self.writer.write_index(&prefixes)?);
+                metaindex.insert(METADATA_NAME, self.writer.write_index(&metadata)?);
+            }
+            self.writer.write_index(block.finish())?
+        };
+        self.properties.index_bytes = self.writer.sink.offset() - start;
+        Ok(handle)
+    }
+
+    fn write_partitioned_index(&mut self, format: IndexFormat) -> Result<BlockHandle> {
+        let options = &self.config.options;
+        let mut top = IndexBlockBuilder::new(options.index_block_restart_interval, format);
+        let mut part = IndexBlockBuilder::new(options.index_block_restart_interval, format);
+        let most = options.metadata_block_size;
+        let mut last_separator = Vec::new();
+        let mut partitions = 0;
+        let handles = self.writer.handles().to_vec();
+        let writer = &mut self.writer;
+        let mut end_part = |part: &mut IndexBlockBuilder, separator: &[u8]| -> Result<()> {
+            let handle = writer.write_index(part.finish())?;
+            part.reset();
+            partitions += 1;
+            top.add(IndexEntry { separator, handle, first_key: b"" });
+            Ok(())
+        };
+        self.index.for_each(&handles, |entry| {
+            if part.estimated_bytes() >= most {
+                end_part(&mut part, &last_separator)?;
+            }
+            part.add(entry);
+            last_separator.clear();
+            last_separator.extend_from_slice(entry.separator);
+            Ok(())
+        })?;
+        if !part.is_empty() {
+            end_part(&mut part, &last_separator)?;
+        }
+        let top = top.finish();
+        self.properties.index_partitions = partitions;
+        self.properties.top_level_index_bytes = top.len() as u64;
+        self.writer.write_index(top)
+    }
+
+    fn write_tombstones(&mut self, metaindex: &mut Metaindex) -> Result<()> {
+        if self.tombstones.is_empty() {
+            return Ok(());
+        }
+        let order = &self.config.order.user;
+        self.tombstones.sort_by(|a, b| order.compare(&a.start, &b.start).then(b.seq.cmp(&a.seq)));
+        let mut block = BlockBuilder::new(1);
+        for RangeTombstone { start, end, seq } in &self.tombstones {
+            block.add(&base::key::encode(start, *seq, ValueKind::RangeDeletion), end);
+        }
+        metaindex.insert(meta_names::RANGE_DEL, self.writer.write_raw(block.finish())?);
+        Ok(())
+    }
+
+    fn complete_properties(&mut self, format: IndexFormat) {
+        let (config, properties) = (&self.config, &mut self.properties);
+        properties.index_type = config.options.index_type;
+        properties.index_key_is_user_key = format.user_keys;
+        properties.index_value_is_delta = format.delta_values;
+        properties.whole_key_filtering = config.options.whole_key_filtering;
+        properties.prefix_filtering = config.prefix_extractor.is_some() && config.filter_bits().is_some();
+        properties.format_version = u64::from(config.options.format_version);
+        properties.family_id = config.origin.family.map(|family| family.0);
+        properties.family_name.clone_from(&config.origin.family_name);
+        properties.comparator = config.order.user.name().to_string();
+        properties.merge_operator.clone_from(&config.merge_operator);
+        properties.prefix_extractor = config.prefix_extractor.as_ref().map_or_else(String::new, |e| e.name());
+        if config.filter_bits().is_some() {
+            properties.filter_policy = "bloomfilter".to_string();
+        }
+        properties.compression = property_name(config.compression).to_string();
+        properties.compression_options = compression_options_text(config.compression, &config.compression_options);
+        properties.creation_time_s = config.origin.creation_time_s;
+        properties.oldest_key_time_s = config.origin.oldest_key_time_s;
+        properties.file_creation_time_s = config.origin.file_creation_time_s;
+        properties.db_id.clone_from(&config.origin.db_id);
+        properties.session_id.clone_from(&config.origin.session_id);
+        properties.host_id.clone_from(&config.origin.host_id);
+        properties.original_file_number = config.origin.file_number.0;
+        if config.ingestable {
+            properties.external = Some(ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 });
+        }
+    }
+}
+
+/// The compression's name in the properties.
+fn property_name(kind: CompressionKind) -> &'static str {
+    match kind {
+        CompressionKind::None | CompressionKind::Disable => "NoCompression",
+        CompressionKind::Snappy => "Snappy",
+        CompressionKind::Zlib => "Zlib",
+        CompressionKind::Bzip2 => "BZip2",
+        CompressionKind::Lz4 => "LZ4",
+        CompressionKind::Lz4hc => "LZ4HC",
+        CompressionKind::Zstd => "ZSTD",
+    }
+}
+
+/// As RocksDB spells it in the properties.
+fn compression_options_text(kind: CompressionKind, options: &CompressionOptions) -> String {
+    let (max_dict_bytes, train_bytes) = match kind {
+        CompressionKind::Zstd => (options.max_dict_bytes, options.zstd_max_train_bytes),
+        _ => (0, 0),
+    };
+    format!(
+        "window_bits={}; level={}; strategy=0; max_dict_bytes={max_dict_bytes}; zstd_max_train_bytes={train_bytes}; \
+         enabled=0; max_dict_buffer_bytes=0; use_zstd_dict_trainer=1; ",
+        options.window_bits, options.level
+    )
+}

@@ -1,0 +1,236 @@
+//! Writes a block-based table: entries into data blocks as they come, then filter, index and the rest.
+//! Format: docs/format/table.md.
+
+mod config;
+mod data;
+mod filter;
+mod finish;
+mod sink;
+
+pub use config::{TableBuilderConfig, TableOrigin};
+
+use std::cmp::Ordering;
+
+use base::key::{self, ParsedKey};
+use base::options::{DataBlockIndexType, IndexType};
+use base::tombstone::RangeTombstone;
+use base::{Error, Result, SeqNo, UserOrder, ValueKind};
+use vfs::AppendFile;
+
+use self::data::BlockWriter;
+use self::filter::FilterCollector;
+use self::sink::Sink;
+use crate::block::BlockBuilder;
+use crate::index::{IndexLog, PrefixBlocks};
+use crate::properties::Properties;
+use crate::{TableBuilder, TableSummary};
+
+/// Bytes of an entry's three lengths at the least, as the estimate of a block's size counts them.
+const ENTRY_HEADER_BYTES: usize = 3;
+/// Bytes of footer, properties and metaindex, about.
+const TAIL_BYTES: u64 = 1500;
+
+/// Writes one block-based table.
+pub struct BlockBasedTableBuilder {
+    config: TableBuilderConfig,
+    writer: BlockWriter,
+    block: BlockBuilder,
+    /// The first key of the block being filled, and of the table.
+    block_first_key: Vec<u8>,
+    first_key: Vec<u8>,
+    /// Number of the block being filled.
+    blocks: u64,
+    index: IndexLog,
+    prefixes: Option<PrefixBlocks>,
+    filter: Option<FilterCollector>,
+    tombstones: Vec<RangeTombstone>,
+    properties: Properties,
+    seqs: Option<(SeqNo, SeqNo)>,
+    /// Fullness, in bytes, from which on a block is ended early rather than outgrown.
+    nearly_full_bytes: usize,
+    failed: bool,
+}
+
+impl BlockBasedTableBuilder {
+    /// # Errors
+    /// `InvalidArgument`: options that contradict each other, or a file that is not empty. `Unsupported`: a
+    /// compression that is not written.
+    pub fn new(file: Box<dyn AppendFile>, config: TableBuilderConfig) -> Result<Self> {
+        config.check()?;
+        let writer = BlockWriter::new(Sink::new(file, &config)?, &config)?;
+        let options = &config.options;
+        let percent = 100usize.saturating_sub(options.block_size_deviation as usize);
+        Ok(BlockBasedTableBuilder {
+            writer,
+            block: new_block(&config),
+            block_first_key: Vec::new(),
+            first_key: Vec::new(),
+            blocks: 0,
+            index: IndexLog::default(),
+            prefixes: (options.index_type == IndexType::HashSearch).then(PrefixBlocks::default),
+            filter: FilterCollector::new(&config),
+            tombstones: Vec::new(),
+            properties: Properties::default(),
+            seqs: None,
+            nearly_full_bytes: (options.block_size * percent).div_ceil(100),
+            failed: false,
+            config,
+        })
+    }
+
+    /// Where `user_key` stands to the last key added.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: before it, or a second entry of the same number.
+    #[inline]
+    fn check_order(&self, user_key: &[u8], trailer: u64) -> Result<Ordering> {
+        let Some((last_user, last_trailer)) = key::split(self.block.last_key()) else {
+            return Ok(Ordering::Greater);
+        };
+        let ordering = match &self.config.order.user {
+            UserOrder::Bytewise => user_key.cmp(last_user),
+            order => order.compare(user_key, last_user),
+        };
+        match ordering {
+            Ordering::Greater => Ok(ordering),
+            Ordering::Equal if trailer < last_trailer => Ok(ordering),
+            _ => Err(Error::invalid_argument("keys were not added in order").at_path(&self.config.path)),
+        }
+    }
+
+    #[inline]
+    fn must_end_block(&self, key: &[u8], value: &[u8]) -> bool {
+        if self.block.is_empty() {
+            return false;
+        }
+        let (now, most) = (self.block.estimated_bytes(), self.config.options.block_size);
+        let then = now + key.len() + value.len() + ENTRY_HEADER_BYTES;
+        now >= most || (then > most && now > self.nearly_full_bytes)
+    }
+
+    /// Writes the block being filled; `next_key` begins the one after it.
+    fn end_block(&mut self, next_key: Option<&[u8]>) -> Result<()> {
+        self.index.push(&self.block_first_key, self.block.last_key(), next_key, &self.config.order);
+        if let (Some(filter), Some(next)) = (&mut self.filter, next_key) {
+            filter.end_block(self.index.last_separator(), key::user_key(next));
+        }
+        let written = self.writer.write_data(self.block.finish(), &self.config);
+        self.block.reset();
+        self.blocks += 1;
+        written
+    }
+
+    #[inline]
+    fn count(&mut self, entry: &ParsedKey<'_>, key: &[u8], value: &[u8]) {
+        let properties = &mut self.properties;
+        properties.entries += 1;
+        properties.raw_key_bytes += key.len() as u64;
+        properties.raw_value_bytes += value.len() as u64;
+        match entry.kind {
+            ValueKind::Value => {}
+            ValueKind::Deletion | ValueKind::SingleDeletion => properties.deletions += 1,
+            ValueKind::Merge => properties.merge_operands += 1,
+            ValueKind::RangeDeletion => {
+                properties.deletions += 1;
+                properties.range_deletions += 1;
+            }
+        }
+        let (smallest, largest) = self.seqs.unwrap_or((entry.seq, entry.seq));
+        self.seqs = Some((smallest.min(entry.seq), largest.max(entry.seq)));
+    }
+
+    fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        if self.failed {
+            return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
+        }
+        if u32::try_from(key.len() + value.len()).is_err() {
+            return Err(Error::invalid_argument("an entry of more than 4 GiB"));
+        }
+        if self.config.ingestable && entry.seq != SeqNo::ZERO {
+            return Err(Error::invalid_argument("the keys of a table to be ingested have sequence number 0"));
+        }
+        Ok(())
+    }
+
+    fn add_entry(&mut self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        let trailer = key::pack_trailer(entry.seq, entry.kind as u8);
+        let new_user_key = self.check_order(entry.user_key, trailer)?.is_gt();
+        let ends_block = self.must_end_block(key, value);
+        if ends_block {
+            self.end_block(Some(key))?;
+        }
+        if self.block.is_empty() {
+            self.block_first_key.clear();
+            self.block_first_key.extend_from_slice(key);
+            if self.first_key.is_empty() {
+                self.first_key.extend_from_slice(key);
+            }
+        }
+        if new_user_key || ends_block {
+            if let Some(filter) = &mut self.filter {
+                filter.add(entry.user_key);
+            }
+            if let (Some(prefixes), Some(extractor)) = (&mut self.prefixes, &self.config.prefix_extractor)
+                && let Some(prefix) = extractor.prefix(entry.user_key)
+            {
+                prefixes.add(prefix, self.blocks);
+            }
+        }
+        self.block.add(key, value);
+        self.count(entry, key, value);
+        Ok(())
+    }
+}
+
+fn new_block(config: &TableBuilderConfig) -> BlockBuilder {
+    let options = &config.options;
+    let block = BlockBuilder::new(options.block_restart_interval);
+    // A hash tells keys apart by their bytes: an order under which equal keys differ has no use for it.
+    let by_bytes = !config.order.user.equal_keys_can_differ() && config.order.user.timestamp_bytes() == 0;
+    if options.data_block_index_type == DataBlockIndexType::BinaryAndHash && by_bytes {
+        block.with_hash_index(options.data_block_hash_table_util_ratio)
+    } else {
+        block
+    }
+}
+
+impl TableBuilder for BlockBasedTableBuilder {
+    fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(entry) = ParsedKey::parse(internal_key).filter(|e| e.kind != ValueKind::RangeDeletion) else {
+            return Err(Error::invalid_argument("not the internal key of a point entry").at_path(&self.config.path));
+        };
+        self.check_entry(internal_key, value, &entry)?;
+        let added = self.add_entry(internal_key, value, &entry);
+        self.failed = added.is_err();
+        added
+    }
+
+    fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        let entry =
+            ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
+        self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
+        let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
+        entry.encode_to(&mut key);
+        self.count(&entry, &key, &tombstone.end);
+        self.tombstones.push(tombstone.clone());
+        Ok(())
+    }
+
+    fn entries(&self) -> u64 {
+        self.properties.entries
+    }
+
+    fn estimated_bytes(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, FilterCollector::estimated_bytes);
+        let open = self.block.estimated_bytes() + self.index.estimated_bytes() + filter;
+        self.writer.bytes() + open as u64 + TAIL_BYTES
+    }
+
+    fn finish(self: Box<Self>) -> Result<TableSummary> {
+        let path = self.config.path.clone();
+        self.finish_table().map_err(|e| e.at_path(path))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Scripted faults: a wrapper around another file system that fails the calls it is told to.
+//!
+//! A test first counts the calls of a kind, then fails each one in turn. Calls that no rule matches pass through
+//! unchanged; the clock and the random numbers always do. Stores to a mapping cannot fail and are not counted.
+
+mod handle;
+mod rule;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::Result;
+use parking_lot::Mutex;
+
+use crate::{IoClass, Vfs};
+use rule::{Script, Verdict};
+
+pub use rule::{Fault, FaultCode, Operation, Rule, RuleId};
+
+/// See the module's description.
+pub struct FaultVfs {
+    inner: Arc<dyn Vfs>,
+    faults: Arc<Faults>,
+}
+
+impl FaultVfs {
+    /// Without rules.
+    pub fn new(inner: Arc<dyn Vfs>) -> Arc<FaultVfs> {
+        let faults = Faults { script: Mutex::new(Script::default()), inner: Arc::clone(&inner) };
+        Arc::new(FaultVfs { inner, faults: Arc::new(faults) })
+    }
+
+    /// Adds a rule; it counts calls from now on. Where several apply to one call, the first added that fires decides.
+    pub fn inject(&self, rule: Rule) -> RuleId {
+        self.faults.script.lock().add(rule)
+    }
+
+    /// Forgets all rules; the counts of calls stay.
+    pub fn clear(&self) {
+        self.faults.script.lock().clear();
+    }
+
+    /// Calls of a kind so far, those that failed included.
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.faults.script.lock().calls(operation)
+    }
+
+    /// Calls that matched a rule's operation, class and path since it was added; 0 where it was cleared.
+    pub fn matched(&self, rule: RuleId) -> u64 {
+        self.faults.script.lock().matched(rule)
+    }
+
+    /// Faults injected so far, latencies included.
+    pub fn fired(&self) -> u64 {
+        self.faults.script.lock().fired()
+    }
+}
+
+/// The script and what it acts on; shared by all handles.
+struct Faults {
+    script: Mutex<Script>,
+    inner: Arc<dyn Vfs>,
+}
+
+impl Faults {
+    /// Counts a call and says what becomes of it; a latency is over on return.
+    fn consult(&self, operation: Operation, class: Option<IoClass>, path: &Path) -> Verdict {
+        let fault = self.script.lock().next(operation, class, path);
+        match fault {
+            None => Verdict::Pass,
+            Some(Fault::Latency(time)) => {
+                self.inner.sleep(time);
+                Verdict::Pass
+            }
+            Some(Fault::Error(code)) => Verdict::Fail(code.error(operation, path)),
+            Some(Fault::ErrorAfter(code)) => Verdict::FailAfter(code.error(operation, path)),
+            Some(Fault::ShortRead) => Verdict::Short(None),
+            Some(Fault::ShortWrite(code)) => Verdict::Short(Some(code.error(operation, path))),
+        }
+    }
+
+    /// Makes a call that has no partial outcome.
+    fn call<T>(
+        &self,
+        operation: Operation,
+        class: Option<IoClass>,
+        path: &Path,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        match self.consult(operation, class, path) {
+            Verdict::Fail(error) => Err(error),
+            Verdict::FailAfter(error) => call().and(Err(error)),
+            Verdict::Pass | Verdict::Short(_) => call(),
+        }
+    }
+
+    /// Makes a read; a short one is given half of what it asked for, and told so.
+    fn read(
+        &self,
+        class: IoClass,
+        path: &Path,
+        buf: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<usize>,
+    ) -> Result<usize> {
+        match self.consult(Operation::Read, Some(class), path) {
+            Verdict::Fail(error) => Err(error),
+            Verdict::FailAfter(error) => read(buf).and(Err(error)),
+            Verdict::Pass | Verdict::Short(Some(_)) => read(buf),
+            Verdict::Short(None) => {
+                let half = buf.len() / 2;
+                read(buf.split_at_mut(half).0)
+            }
+        }
+    }
+
+    /// Makes a write; of a short one the first half gets through before the error.
+    fn write(&self, class: IoClass, path: &Path, bytes: &[u8], write: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        match self.consult(Operation::Write, Some(class), path) {
+            Verdict::Fail(error) => Err(error),
+            Verdict::FailAfter(error) => write(bytes).and(Err(error)),
+            Verdict::Short(Some(error)) => write(bytes.split_at(bytes.len() / 2).0).and(Err(error)),
+            Verdict::Pass | Verdict::Short(None) => write(bytes),
+        }
+    }
+
+    /// Makes a sync. Once one failed, later ones through the same handle report success and do nothing: the kernel has
+    /// marked the pages clean, and a caller that tries again is told a lie (D4).
+    fn sync(&self, class: IoClass, path: &Path, lost: &AtomicBool, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        let verdict = self.consult(Operation::Sync, Some(class), path);
+        let sync = || if lost.load(Ordering::Relaxed) { Ok(()) } else { sync() };
+        let outcome = match verdict {
+            Verdict::Fail(error) => Err(error),
+            Verdict::FailAfter(error) => sync().and(Err(error)),
+            Verdict::Pass | Verdict::Short(_) => sync(),
+        };
+        if outcome.is_err() {
+            lost.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,225 @@
+//! What to fail, when, and how.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use base::Error;
+
+use crate::IoClass;
+
+/// The kind of a call, whichever handle it is made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    Open,
+    /// `create`, `create_shared`.
+    Create,
+    OpenAppend,
+    Read,
+    /// `append`, `write_at`.
+    Write,
+    Sync,
+    /// `allocate`, and `ensure` on a mapping.
+    Allocate,
+    Truncate,
+    /// `map_read`.
+    MapRead,
+    CreateMapped,
+    Metadata,
+    ReadDir,
+    CreateDir,
+    SyncDir,
+    RemoveFile,
+    RemoveDir,
+    Rename,
+    Link,
+    Canonicalize,
+    Lock,
+    Spawn,
+}
+
+impl Operation {
+    pub const ALL: [Operation; 21] = [
+        Operation::Open,
+        Operation::Create,
+        Operation::OpenAppend,
+        Operation::Read,
+        Operation::Write,
+        Operation::Sync,
+        Operation::Allocate,
+        Operation::Truncate,
+        Operation::MapRead,
+        Operation::CreateMapped,
+        Operation::Metadata,
+        Operation::ReadDir,
+        Operation::CreateDir,
+        Operation::SyncDir,
+        Operation::RemoveFile,
+        Operation::RemoveDir,
+        Operation::Rename,
+        Operation::Link,
+        Operation::Canonicalize,
+        Operation::Lock,
+        Operation::Spawn,
+    ];
+}
+
+/// What the operating system is made to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultCode {
+    /// EIO.
+    Io,
+    /// ENOSPC.
+    NoSpace,
+    /// EMFILE.
+    TooManyFiles,
+}
+
+impl FaultCode {
+    pub(super) fn error(self, operation: Operation, path: &Path) -> Error {
+        let code = match self {
+            FaultCode::Io => libc::EIO,
+            FaultCode::NoSpace => libc::ENOSPC,
+            FaultCode::TooManyFiles => libc::EMFILE,
+        };
+        let doing = format!("{operation:?}").to_lowercase();
+        Error::io(&doing, path, std::io::Error::from_raw_os_error(code)).context("injected fault")
+    }
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing happens but the error. After a failed sync, later ones through the same handle claim success and do
+    /// nothing, as the kernel's do.
+    Error(FaultCode),
+    /// The call takes effect, and then reports an error all the same.
+    ErrorAfter(FaultCode),
+    /// A read gives half of what it was asked for, as at the end of a file. Other calls pass.
+    ShortRead,
+    /// Half of a write gets through before the error. Other calls pass.
+    ShortWrite(FaultCode),
+    /// The call takes longer. Zero serves to count the calls that a rule matches.
+    Latency(Duration),
+}
+
+/// Which calls meet which fault. Everything not said matches; the first matching call is the one that fails.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    fault: Fault,
+    operation: Option<Operation>,
+    class: Option<IoClass>,
+    path_part: Option<String>,
+    nth: u64,
+    sticky: bool,
+}
+
+impl Rule {
+    pub fn new(fault: Fault) -> Self {
+        Rule { fault, operation: None, class: None, path_part: None, nth: 1, sticky: false }
+    }
+
+    #[must_use]
+    pub fn on(mut self, operation: Operation) -> Self {
+        self.operation = Some(operation);
+        self
+    }
+
+    /// Only calls that carry this class; those that carry none do not match.
+    #[must_use]
+    pub fn class(mut self, class: IoClass) -> Self {
+        self.class = Some(class);
+        self
+    }
+
+    /// Only paths that contain this text. Of the two paths of a rename or link, either may.
+    #[must_use]
+    pub fn path(mut self, part: impl Into<String>) -> Self {
+        self.path_part = Some(part.into());
+        self
+    }
+
+    /// The first matching call that fails; they count from 1, from when the rule is added.
+    #[must_use]
+    pub fn nth(mut self, nth: u64) -> Self {
+        self.nth = nth;
+        self
+    }
+
+    /// Every matching call from the nth on fails, not it alone.
+    #[must_use]
+    pub fn sticky(mut self) -> Self {
+        self.sticky = true;
+        self
+    }
+
+    fn matches(&self, operation: Operation, class: Option<IoClass>, path: &Path) -> bool {
+        self.operation.is_none_or(|wanted| wanted == operation)
+            && (self.class.is_none() || self.class == class)
+            && self.path_part.as_ref().is_none_or(|part| path.to_string_lossy().contains(part))
+    }
+}
+
+/// Names a rule that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleId(u64);
+
+/// A fault with its error made.
+pub(super) enum Verdict {
+    Pass,
+    Fail(Error),
+    FailAfter(Error),
+    /// A short read, or with an error a short write.
+    Short(Option<Error>),
+}
+
+#[derive(Default)]
+pub(super) struct Script {
+    /// In the order in which they were added, each with the calls that it matched.
+    rules: BTreeMap<u64, (Rule, u64)>,
+    next_rule: u64,
+    calls: BTreeMap<Operation, u64>,
+    fired: u64,
+}
+
+impl Script {
+    pub(super) fn add(&mut self, rule: Rule) -> RuleId {
+        let id = self.next_rule;
+        self.next_rule += 1;
+        self.rules.insert(id, (rule, 0));
+        RuleId(id)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    pub(super) fn calls(&self, operation: Operation) -> u64 {
+        self.calls.get(&operation).copied().unwrap_or(0)
+    }
+
+    pub(super) fn matched(&self, rule: RuleId) -> u64 {
+        self.rules.get(&rule.0).map_or(0, |(_, matched)| *matched)
+    }
+
+    pub(super) fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// Counts a call in every rule that matches it; the fault of the first that fires.
+    pub(super) fn next(&mut self, operation: Operation, class: Option<IoClass>, path: &Path) -> Option<Fault> {
+        *self.calls.entry(operation).or_default() += 1;
+        let mut fault = None;
+        for (rule, matched) in self.rules.values_mut() {
+            if !rule.matches(operation, class, path) {
+                continue;
+            }
+            *matched += 1;
+            if *matched == rule.nth || (rule.sticky && *matched > rule.nth) {
+                fault = fault.or(Some(rule.fault));
+            }
+        }
+        self.fired += u64::from(fault.is_some());
+        fault
+    }
+}

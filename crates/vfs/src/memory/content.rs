@@ -1,0 +1,118 @@
+//! One file's bytes: as they read now, as they would be after the last sync, and the changes between the two.
+
+use parking_lot::Mutex;
+
+/// A file, whatever names it has. Locked after the file system's state where both are taken.
+pub(super) struct FileNode {
+    pub(super) id: u64,
+    pub(super) content: Mutex<Content>,
+}
+
+/// A change that was not synced yet.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The number of the operation that made it, unique in the file system.
+    pub(super) operation: u64,
+    pub(super) kind: ChangeKind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ChangeKind {
+    /// `data[start .. start + len]` of the content went to `offset`.
+    Write { offset: usize, start: usize, len: usize },
+    /// The file was cut, or grew by zeros.
+    SetLen(usize),
+}
+
+/// Invariant: `durable` with `changes` applied in order is `bytes`.
+#[derive(Clone, Default)]
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    changes: Vec<Change>,
+    /// What the changes wrote, one after the other.
+    data: Vec<u8>,
+    pub(super) modified_us: u64,
+}
+
+impl Content {
+    /// Everything already durable.
+    pub(super) fn synced(bytes: Vec<u8>, modified_us: u64) -> Self {
+        Content { durable: bytes.clone(), bytes, modified_us, ..Content::default() }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn durable(&self) -> &[u8] {
+        &self.durable
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Copies out what there is at `offset`; says how much.
+    pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> usize {
+        let found = usize::try_from(offset).ok().and_then(|offset| self.bytes.get(offset..)).unwrap_or_default();
+        let count = found.len().min(buf.len());
+        for (to, from) in buf.iter_mut().zip(found) {
+            *to = *from;
+        }
+        count
+    }
+
+    pub(super) fn write(&mut self, operation: u64, offset: usize, bytes: &[u8]) {
+        let start = self.data.len();
+        self.data.extend_from_slice(bytes);
+        let kind = ChangeKind::Write { offset, start, len: bytes.len() };
+        apply(&kind, &self.data, &mut self.bytes);
+        self.changes.push(Change { operation, kind });
+    }
+
+    pub(super) fn set_len(&mut self, operation: u64, len: usize) {
+        if len != self.bytes.len() {
+            self.bytes.resize(len, 0);
+            self.changes.push(Change { operation, kind: ChangeKind::SetLen(len) });
+        }
+    }
+
+    /// Costs as much as what was written since the last sync, not as much as the file.
+    pub(super) fn sync(&mut self) {
+        for change in &self.changes {
+            apply(&change.kind, &self.data, &mut self.durable);
+        }
+        self.changes.clear();
+        self.data.clear();
+    }
+
+    pub(super) fn written(&self, start: usize, len: usize) -> &[u8] {
+        self.data.get(start..start + len).expect("a change refers to data of its own content")
+    }
+}
+
+fn apply(kind: &ChangeKind, data: &[u8], to: &mut Vec<u8>) {
+    match *kind {
+        ChangeKind::Write { offset, start, len } => {
+            let bytes = data.get(start..start + len).expect("a change refers to data of its own content");
+            overlay(to, offset, bytes);
+        }
+        ChangeKind::SetLen(len) => to.resize(len, 0),
+    }
+}
+
+/// Puts `bytes` at `offset`; a gap before it is filled with zeros.
+pub(super) fn overlay(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    if to.len() < end && !bytes.is_empty() {
+        to.resize(end, 0);
+    }
+    if let Some(target) = to.get_mut(offset..end) {
+        target.copy_from_slice(bytes);
+    }
+}

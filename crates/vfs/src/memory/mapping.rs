@@ -1,0 +1,122 @@
+//! Mappings of files in memory. A writable one is its file: each store is an operation, and can be lost by a crash.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Error, Result};
+
+use super::handle::MemoryFile;
+use crate::real::page::PAGE_BYTES;
+use crate::{AnonymousMapping, IoClass, ReadMapping, RwMapping};
+
+/// A copy of the file, aligned to a page as a mapping of the operating system is.
+pub(super) struct MemoryReadMapping {
+    /// `None` for an empty file.
+    memory: Option<AnonymousMapping>,
+}
+
+impl MemoryReadMapping {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Ok(MemoryReadMapping { memory: None });
+        }
+        let memory = AnonymousMapping::new(bytes.len())?;
+        // SAFETY: M1 gives `bytes.len()` writable bytes at a fresh address, which no one else has yet.
+        unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(MemoryReadMapping { memory: Some(memory) })
+    }
+}
+
+impl AsRef<[u8]> for MemoryReadMapping {
+    fn as_ref(&self) -> &[u8] {
+        match &self.memory {
+            // SAFETY: M1; nothing stores to the memory after `of`.
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.as_ptr(), memory.capacity()) },
+            None => &[],
+        }
+    }
+}
+
+impl ReadMapping for MemoryReadMapping {}
+
+pub(super) struct MemoryRwMapping {
+    file: MemoryFile,
+    capacity: u64,
+    allocated: AtomicU64,
+    /// `u64::MAX` for none.
+    cut_at: AtomicU64,
+}
+
+impl MemoryRwMapping {
+    /// `capacity` in whole pages.
+    pub(super) fn new(file: MemoryFile, capacity: u64) -> Self {
+        MemoryRwMapping { file, capacity, allocated: AtomicU64::new(0), cut_at: AtomicU64::new(u64::MAX) }
+    }
+
+    pub(super) fn whole_pages(capacity: u64) -> Result<u64> {
+        let rounded = capacity.checked_next_multiple_of(PAGE_BYTES as u64);
+        let rounded = rounded.filter(|&bytes| bytes > 0 && bytes <= isize::MAX as u64);
+        rounded.ok_or_else(|| Error::invalid_argument(format!("cannot map {capacity} bytes")))
+    }
+
+    fn assert_allocated(&self, offset: u64, len: usize) {
+        let allocated = self.allocated();
+        let end = offset.checked_add(len as u64);
+        assert!(end.is_some_and(|end| end <= allocated), "mapped file touched beyond its allocated {allocated} bytes");
+    }
+}
+
+impl RwMapping for MemoryRwMapping {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Acquire)
+    }
+
+    fn ensure(&self, end: u64) -> Result<()> {
+        if end > self.capacity {
+            let message = format!("{end} bytes asked of a mapped file of at most {}", self.capacity);
+            return Err(Error::invalid_argument(message).at_path(self.file.path()));
+        }
+        let end = end.next_multiple_of(PAGE_BYTES as u64);
+        self.file.grow(end)?;
+        self.allocated.fetch_max(end, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn populate(&self, _offset: u64, _len: u64) {}
+
+    fn write(&self, offset: u64, bytes: &[u8]) {
+        assert!(offset.is_multiple_of(8), "stores to a mapped file start at a word");
+        let padded_len = bytes.len().next_multiple_of(8);
+        self.assert_allocated(offset, padded_len);
+        let mut padded = bytes.to_vec();
+        padded.resize(padded_len, 0);
+        self.file.write(offset, &padded).expect("a store below `allocated` needs no room");
+    }
+
+    fn read(&self, offset: u64, buf: &mut [u8]) {
+        self.assert_allocated(offset, buf.len());
+        let count = self.file.read(offset, buf);
+        assert_eq!(count, buf.len(), "the file was cut under its mapping");
+    }
+
+    fn sync(&self, _class: IoClass) -> Result<()> {
+        self.file.sync_content();
+        Ok(())
+    }
+
+    fn truncate_on_drop(&self, len: u64) {
+        self.cut_at.store(len, Ordering::Relaxed);
+    }
+}
+
+impl Drop for MemoryRwMapping {
+    fn drop(&mut self) {
+        let len = *self.cut_at.get_mut();
+        if len < *self.allocated.get_mut() {
+            self.file.set_len(len).expect("a cut needs no room");
+        }
+    }
+}

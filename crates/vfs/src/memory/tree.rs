@@ -1,0 +1,207 @@
+//! Names: directories as they read now, as they would be after the last directory sync, and the changes between.
+//!
+//! A change of names that touches two directories (a move) is one transaction: a crash keeps all of it or none, and
+//! syncing either directory makes it durable, with whatever came before it in both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result};
+
+use super::content::FileNode;
+
+pub(super) type DirectoryId = u64;
+
+pub(super) const ROOT: DirectoryId = 0;
+
+#[derive(Clone)]
+pub(super) enum Entry {
+    File(Arc<FileNode>),
+    Directory(DirectoryId),
+}
+
+pub(super) type Directories = BTreeMap<DirectoryId, BTreeMap<String, Entry>>;
+
+/// What one name becomes; `None` for no longer there.
+#[derive(Clone)]
+pub(super) struct NameChange {
+    pub(super) directory: DirectoryId,
+    pub(super) name: String,
+    pub(super) entry: Option<Entry>,
+}
+
+/// Name changes that are durable together.
+pub(super) type Transaction = Vec<NameChange>;
+
+/// Invariant: `durable` with `unsynced` applied in order is `current`.
+#[derive(Clone)]
+pub(super) struct Tree {
+    pub(super) current: Directories,
+    pub(super) durable: Directories,
+    pub(super) unsynced: Vec<Transaction>,
+    pub(super) next_directory: DirectoryId,
+}
+
+/// Where a name is, or would be.
+pub(super) struct Place {
+    pub(super) directory: DirectoryId,
+    pub(super) name: String,
+}
+
+impl Place {
+    /// The change that makes the name stand for `entry`.
+    pub(super) fn becomes(self, entry: Option<Entry>) -> NameChange {
+        NameChange { directory: self.directory, name: self.name, entry }
+    }
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Tree::of(BTreeMap::from([(ROOT, BTreeMap::new())]), ROOT + 1)
+    }
+
+    /// Everything in `directories` durable.
+    pub(super) fn of(directories: Directories, next_directory: DirectoryId) -> Self {
+        Tree { durable: directories.clone(), current: directories, unsynced: Vec::new(), next_directory }
+    }
+
+    /// `None` where the path, or a part of it, is not there.
+    pub(super) fn find(&self, path: &Path) -> Result<Option<Entry>> {
+        let mut entry = Entry::Directory(ROOT);
+        for name in names_of(path)? {
+            let Entry::Directory(directory) = entry else { return Ok(None) };
+            match self.current.get(&directory).and_then(|names| names.get(&name)) {
+                Some(found) => entry = found.clone(),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(entry))
+    }
+
+    pub(super) fn file(&self, doing: &str, path: &Path) -> Result<Arc<FileNode>> {
+        match self.find(path)? {
+            Some(Entry::File(node)) => Ok(node),
+            Some(Entry::Directory(_)) => Err(Error::invalid_argument("not a regular file").at_path(path)),
+            None => Err(not_found(doing, path)),
+        }
+    }
+
+    pub(super) fn directory(&self, doing: &str, path: &Path) -> Result<DirectoryId> {
+        match self.find(path)? {
+            Some(Entry::Directory(id)) => Ok(id),
+            Some(Entry::File(_)) => Err(Error::io(doing, path, std::io::ErrorKind::NotADirectory.into())),
+            None => Err(not_found(doing, path)),
+        }
+    }
+
+    /// The place of a name whose directory must be there.
+    pub(super) fn place(&self, doing: &str, path: &Path) -> Result<Place> {
+        let mut names = names_of(path)?;
+        let name = names.pop().ok_or_else(|| Error::invalid_argument("a path without a name").at_path(path))?;
+        let directory =
+            self.directory(doing, &names.iter().collect::<PathBuf>()).map_err(|e| match e.is_not_found() {
+                true => not_found(doing, path),
+                false => e,
+            })?;
+        Ok(Place { directory, name })
+    }
+
+    pub(super) fn entry(&self, place: &Place) -> Option<&Entry> {
+        self.current.get(&place.directory)?.get(&place.name)
+    }
+
+    pub(super) fn commit(&mut self, transaction: Transaction) {
+        apply(&transaction, &mut self.current);
+        self.unsynced.push(transaction);
+    }
+
+    /// A directory that no name stands for yet.
+    pub(super) fn new_directory(&mut self) -> DirectoryId {
+        let id = self.next_directory;
+        self.next_directory += 1;
+        self.current.insert(id, BTreeMap::new());
+        self.durable.insert(id, BTreeMap::new());
+        id
+    }
+
+    /// Makes the names in a directory durable.
+    pub(super) fn sync(&mut self, directory: DirectoryId) {
+        // From the youngest: what a chosen transaction touches drags in everything older that touches the same.
+        let mut touched = BTreeSet::from([directory]);
+        let mut chosen = BTreeSet::new();
+        for (index, transaction) in self.unsynced.iter().enumerate().rev() {
+            if transaction.iter().any(|change| touched.contains(&change.directory)) {
+                touched.extend(transaction.iter().map(|change| change.directory));
+                chosen.insert(index);
+            }
+        }
+        let mut index = 0;
+        let durable = &mut self.durable;
+        self.unsynced.retain(|transaction| {
+            let keep = !chosen.contains(&index);
+            if !keep {
+                apply(transaction, durable);
+            }
+            index += 1;
+            keep
+        });
+    }
+
+    /// Forgets what was not synced: everything now is durable.
+    pub(super) fn sync_all(&mut self) {
+        self.unsynced.clear();
+        self.durable = self.current.clone();
+    }
+}
+
+pub(super) fn apply(transaction: &Transaction, to: &mut Directories) {
+    for change in transaction {
+        let names = to.entry(change.directory).or_default();
+        match &change.entry {
+            Some(entry) => names.insert(change.name.clone(), entry.clone()),
+            None => names.remove(&change.name),
+        };
+    }
+}
+
+/// Every file that a name in a reachable directory stands for, with its path.
+pub(super) fn files_of(directories: &Directories) -> Vec<(PathBuf, Arc<FileNode>)> {
+    let mut files = Vec::new();
+    let mut pending = vec![(PathBuf::from("/"), ROOT)];
+    while let Some((path, id)) = pending.pop() {
+        for (name, entry) in directories.get(&id).into_iter().flatten() {
+            match entry {
+                Entry::File(node) => files.push((path.join(name), Arc::clone(node))),
+                Entry::Directory(id) => pending.push((path.join(name), *id)),
+            }
+        }
+    }
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files
+}
+
+/// The names from the root. There are no links, so `..` is its parent's name; a relative path starts at the root.
+pub(super) fn names_of(path: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(text_of(name, path)?),
+            Component::ParentDir => {
+                names.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    Ok(names)
+}
+
+fn text_of(name: &OsStr, path: &Path) -> Result<String> {
+    let text = name.to_str().ok_or_else(|| Error::invalid_argument("a name that is not UTF-8").at_path(path))?;
+    Ok(text.to_owned())
+}
+
+pub(super) fn not_found(doing: &str, path: &Path) -> Error {
+    Error::io(doing, path, std::io::ErrorKind::NotFound.into())
+}

@@ -1,2 +1,0 @@
-//! The operating system's files, mappings, clock and threads.
-pub struct AnonymousMapping;

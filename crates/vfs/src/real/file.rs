@@ -1,0 +1,184 @@
+//! Files behind a descriptor: read or written at positions, or appended to. Callers buffer; every call here is a system
+//! call.
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, ErrorKind, Result};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Advice, FallocateFlags, FileType, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{open_fd, os_error};
+use crate::{AppendFile, IoClass, RandomFile, SharedFile};
+
+/// A file used at positions, for reading only or for both.
+pub(super) struct RealFile {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl RealFile {
+    /// # Errors
+    /// `InvalidArgument` for what is not a regular file.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        Ok(RealFile { fd: open_regular(path)?, path: path.to_owned() })
+    }
+
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let fd = open_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        Ok(RealFile { fd, path: path.to_owned() })
+    }
+
+    fn read(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = buf.get_mut(filled..)
+            && !rest.is_empty()
+        {
+            let at = offset + filled as u64;
+            let read = retry_on_intr(|| rustix::io::pread(&self.fd, &mut *rest, at));
+            match read.map_err(|e| os_error("read", &self.path, e).at_offset(at))? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        Ok(filled)
+    }
+}
+
+impl RandomFile for RealFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> Result<usize> {
+        self.read(offset, buf)
+    }
+
+    fn len(&self) -> Result<u64> {
+        len_of(&self.fd, &self.path)
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        // A hint; a length of zero would mean the whole rest of the file.
+        if let Some(len) = std::num::NonZeroU64::new(len) {
+            let _ = rustix::fs::fadvise(&self.fd, offset, Some(len), Advice::WillNeed);
+        }
+    }
+}
+
+impl SharedFile for RealFile {
+    fn write_at(&self, offset: u64, bytes: &[u8], _class: IoClass) -> Result<()> {
+        write_all(&self.fd, offset, bytes).map_err(|(e, at)| os_error("write", &self.path, e).at_offset(at))
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> Result<usize> {
+        self.read(offset, buf)
+    }
+
+    fn sync(&self, _class: IoClass) -> Result<()> {
+        sync_data(&self.fd, &self.path)
+    }
+
+    fn allocate(&self, offset: u64, len: u64, _class: IoClass) -> Result<()> {
+        allocate(&self.fd, offset, len).map_err(|e| os_error("allocate", &self.path, e).at_offset(offset))
+    }
+
+    fn len(&self) -> Result<u64> {
+        len_of(&self.fd, &self.path)
+    }
+
+    fn truncate(&self, len: u64) -> Result<()> {
+        retry_on_intr(|| rustix::fs::ftruncate(&self.fd, len)).map_err(|e| os_error("truncate", &self.path, e))
+    }
+}
+
+/// A file with one writer, at its end.
+pub(super) struct RealAppendFile {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// Where the next byte goes. What a failed append got through counts: it is in the file.
+    len: u64,
+    /// Below it writing back was started.
+    writeback_from: u64,
+}
+
+impl RealAppendFile {
+    pub(super) fn new(fd: OwnedFd, path: &Path, len: u64) -> Self {
+        RealAppendFile { fd, path: path.to_owned(), len, writeback_from: len }
+    }
+}
+
+impl AppendFile for RealAppendFile {
+    fn append(&mut self, bytes: &[u8], _class: IoClass) -> Result<()> {
+        match write_all(&self.fd, self.len, bytes) {
+            Ok(()) => {
+                self.len += bytes.len() as u64;
+                Ok(())
+            }
+            Err((errno, reached)) => {
+                self.len = reached;
+                Err(os_error("append", &self.path, errno).at_offset(reached))
+            }
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn sync(&mut self, _class: IoClass) -> Result<()> {
+        sync_data(&self.fd, &self.path)
+    }
+
+    fn start_writeback(&mut self, _class: IoClass) {
+        let (Ok(from), Ok(len)) = (i64::try_from(self.writeback_from), i64::try_from(self.len - self.writeback_from))
+        else {
+            return;
+        };
+        // A length of zero would mean the whole rest of the file.
+        if len > 0 {
+            // SAFETY: the descriptor is open for as long as `self` lives, and the call takes no address.
+            unsafe { libc::sync_file_range(self.fd.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
+            self.writeback_from = self.len;
+        }
+    }
+}
+
+/// Opens for reading what is a regular file, and never waits: opening a FIFO would, until someone writes to it.
+pub(super) fn open_regular(path: &Path) -> Result<OwnedFd> {
+    let fd = open_fd("open", path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+    let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine", path, e))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(fd),
+        _ => Err(Error::new(ErrorKind::InvalidArgument, "not a regular file").at_path(path)),
+    }
+}
+
+pub(super) fn len_of(fd: &OwnedFd, path: &Path) -> Result<u64> {
+    let stat = rustix::fs::fstat(fd).map_err(|e| os_error("examine", path, e))?;
+    Ok(u64::try_from(stat.st_size).unwrap_or(0))
+}
+
+pub(super) fn sync_data(fd: &OwnedFd, path: &Path) -> Result<()> {
+    // An interrupted sync may have reported and cleared an error already, so it is not taken up again (D4).
+    rustix::fs::fdatasync(fd).map_err(|e| os_error("sync", path, e))
+}
+
+/// Allocates blocks, the file growing to their end.
+pub(super) fn allocate(fd: &OwnedFd, offset: u64, len: u64) -> Result<(), Errno> {
+    if len == 0 {
+        return Ok(());
+    }
+    retry_on_intr(|| rustix::fs::fallocate(fd, FallocateFlags::empty(), offset, len))
+}
+
+/// Writes everything; an error says up to which offset the bytes got through.
+fn write_all(fd: &OwnedFd, offset: u64, bytes: &[u8]) -> Result<(), (Errno, u64)> {
+    let mut at = offset;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = retry_on_intr(|| rustix::io::pwrite(fd, rest, at)).map_err(|e| (e, at))?;
+        if written == 0 {
+            return Err((Errno::IO, at));
+        }
+        at += written as u64;
+        rest = rest.get(written..).expect("a write takes no more than it was given");
+    }
+    Ok(())
+}

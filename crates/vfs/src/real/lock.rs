@@ -1,0 +1,76 @@
+//! The lock that keeps a database to one opener.
+//!
+//! Two halves: a set of files locked within this process, by device and inode, so that a second path to the same file
+//! is seen; and a record lock of the kernel that belongs to the open file, against other processes. It conflicts with
+//! the record lock that RocksDB takes on the same file, so the two engines keep each other out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use base::{Error, Result};
+use parking_lot::Mutex;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::{open_fd, os_error};
+use crate::LockGuard;
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+static HELD_HERE: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+
+/// Released by drop.
+pub(super) struct FileLock {
+    id: FileId,
+    /// Closed before the entry in `HELD_HERE` goes, so that a next opener in this process finds the kernel's half free.
+    fd: Option<OwnedFd>,
+}
+
+impl FileLock {
+    pub(super) fn acquire(path: &Path) -> Result<Self> {
+        let fd = open_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE)?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
+        let id = (stat.st_dev, stat.st_ino);
+        let mut held = HELD_HERE.lock();
+        if held.contains(&id) {
+            return Err(Error::busy(
+                "another handle in this process has the database open: share that handle, or close it first",
+            )
+            .at_path(path));
+        }
+        lock_against_processes(&fd, path)?;
+        held.insert(id);
+        Ok(FileLock { id, fd: Some(fd) })
+    }
+}
+
+impl LockGuard for FileLock {}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        let mut held = HELD_HERE.lock();
+        drop(self.fd.take());
+        held.remove(&self.id);
+    }
+}
+
+fn lock_against_processes(fd: &OwnedFd, path: &Path) -> Result<()> {
+    // SAFETY: `flock` is plain integers, for all of which zero is a value.
+    let mut whole_file: libc::flock = unsafe { std::mem::zeroed() };
+    whole_file.l_type = libc::F_WRLCK as libc::c_short;
+    whole_file.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is open, and the kernel only reads the struct, which outlives the call.
+    let result = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole_file) };
+    if result == 0 {
+        return Ok(());
+    }
+    let cause = std::io::Error::last_os_error();
+    match Errno::from_io_error(&cause) {
+        Some(Errno::AGAIN | Errno::ACCESS) => {
+            Err(Error::busy("another process has the database open: close it there first").at_path(path))
+        }
+        _ => Err(Error::io("lock", path, cause)),
+    }
+}

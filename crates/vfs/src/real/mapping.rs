@@ -1,0 +1,266 @@
+//! Files mapped into memory.
+//!
+//! Invariants, cited by the `unsafe` blocks:
+//! - **M3** From construction to drop, the mapping covers `len` (or `capacity`) bytes at one address.
+//! - **M4** Bytes below `allocated` lie in extents of the file and may be touched; `allocated` only grows, and nothing
+//!   in this process shortens the file before it is unmapped.
+//! - **M5** Every access to a writable mapping is an aligned atomic word.
+
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+use super::page::{self, PAGE_BYTES};
+use super::{file, open_fd, os_error};
+use crate::{IoClass, ReadMapping, RwMapping};
+
+/// An address range of the process, unmapped by drop.
+struct Region {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: an address and a length; M3 holds on whichever thread they are used.
+unsafe impl Send for Region {}
+// SAFETY: as for Send; a `Region` itself never accesses the bytes.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn map(fd: &OwnedFd, path: &Path, len: usize, protection: ProtFlags) -> Result<Self> {
+        // SAFETY: a fresh mapping at an address the kernel chooses aliases no memory of this process.
+        let base = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, fd, 0) };
+        let base = base.map_err(|e| os_error("map", path, e))?;
+        Ok(Region { base: NonNull::new(base.cast()).expect("mmap never returns the null address"), len })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: M3 ends here: mapped by `map` with this length, and unmapped once.
+        let result = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert!(result.is_ok(), "munmap of a mapping that this value owns");
+    }
+}
+
+/// A whole file, for reading. An empty one has no region, since nothing can be mapped.
+pub(super) struct RealReadMapping(Option<Region>);
+
+impl RealReadMapping {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let fd = file::open_regular(path)?;
+        let len = file::len_of(&fd, path)?;
+        let len =
+            usize::try_from(len).map_err(|e| Error::unsupported("too large to map").at_path(path).with_source(e))?;
+        match len {
+            0 => Ok(RealReadMapping(None)),
+            _ => Ok(RealReadMapping(Some(Region::map(&fd, path, len, ProtFlags::READ)?))),
+        }
+    }
+}
+
+impl AsRef<[u8]> for RealReadMapping {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            // SAFETY: M3; the range is readable, and the contract of `ReadMapping` has only complete files mapped, whose
+            // bytes nothing changes while the slice lives.
+            Some(region) => unsafe { std::slice::from_raw_parts(region.base.as_ptr(), region.len) },
+            None => &[],
+        }
+    }
+}
+
+impl ReadMapping for RealReadMapping {}
+
+/// A file under a window of `capacity` bytes; see M3 to M5.
+pub(super) struct RealRwMapping {
+    /// Unmapped by `drop` before the file is cut.
+    region: Option<Region>,
+    base: NonNull<AtomicU64>,
+    capacity: u64,
+    fd: OwnedFd,
+    path: PathBuf,
+    /// Stored by `ensure` after the extents exist (M4).
+    allocated: AtomicU64,
+    /// One grower at a time.
+    growing: Mutex<()>,
+    /// `u64::MAX` for none.
+    cut_at: AtomicU64,
+}
+
+// SAFETY: `base` is the address of `region`, which is Send; every access through it is atomic (M5).
+unsafe impl Send for RealRwMapping {}
+// SAFETY: as for Send.
+unsafe impl Sync for RealRwMapping {}
+
+impl RealRwMapping {
+    pub(super) fn create(path: &Path, capacity: u64) -> Result<Self> {
+        let capacity = mappable_capacity(path, capacity)?;
+        let fd = open_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        let mapping = Self::over(fd, path, capacity);
+        if mapping.is_err() {
+            // Best effort: the caller is told why there is no mapping, which matters more than an empty file.
+            let _ = rustix::fs::unlink(path);
+        }
+        mapping
+    }
+
+    fn over(fd: OwnedFd, path: &Path, capacity: usize) -> Result<Self> {
+        probe(&fd, path)?;
+        let region = Region::map(&fd, path, capacity, ProtFlags::READ | ProtFlags::WRITE)?;
+        Ok(RealRwMapping {
+            base: region.base.cast(),
+            region: Some(region),
+            capacity: capacity as u64,
+            fd,
+            path: path.to_owned(),
+            allocated: AtomicU64::new(0),
+            growing: Mutex::new(()),
+            cut_at: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    /// The words `first .. first + count`.
+    ///
+    /// # Panics
+    /// Where the range does not lie below `allocated()`.
+    #[inline]
+    fn words(&self, first: u64, count: usize) -> &[AtomicU64] {
+        let end = first.checked_add(count as u64).and_then(|end| end.checked_mul(8));
+        let allocated = self.allocated.load(Ordering::Acquire);
+        assert!(end.is_some_and(|end| end <= allocated), "mapped file touched beyond its allocated {allocated} bytes");
+        // SAFETY: the assertion keeps the range below `allocated`, which lies within the mapping and in extents (M3, M4);
+        // the address is aligned, as `base` is a page's; every access is atomic (M5), so sharing is sound.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(first as usize), count) }
+    }
+}
+
+impl RwMapping for RealRwMapping {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Acquire)
+    }
+
+    fn ensure(&self, end: u64) -> Result<()> {
+        if end <= self.allocated() {
+            return Ok(());
+        }
+        if end > self.capacity {
+            let message = format!("{end} bytes asked of a mapped file of at most {}", self.capacity);
+            return Err(Error::invalid_argument(message).at_path(&self.path));
+        }
+        let _growing = self.growing.lock();
+        let from = self.allocated();
+        // The capacity is whole pages, so rounding up stays below it.
+        let end = end.next_multiple_of(PAGE_BYTES as u64);
+        if end > from {
+            file::allocate(&self.fd, from, end - from)
+                .map_err(|e| os_error("allocate", &self.path, e).at_offset(from))?;
+            self.allocated.store(end, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn populate(&self, offset: u64, len: u64) {
+        let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else { return };
+        let Some((start, len)) = page::covering(offset, len, self.allocated() as usize) else { return };
+        // SAFETY: `covering` cuts the range at `allocated` (M3, M4); populating changes no contents.
+        let _ = unsafe { madvise(self.base.as_ptr().byte_add(start).cast(), len, Advice::LinuxPopulateWrite) };
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) {
+        assert!(offset.is_multiple_of(8), "stores to a mapped file start at a word");
+        let words = self.words(offset / 8, bytes.len().div_ceil(8));
+        let (whole, tail) = bytes.as_chunks::<8>();
+        for (word, bytes) in words.iter().zip(whole) {
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        if let (false, Some(last)) = (tail.is_empty(), words.last()) {
+            let mut padded = [0; 8];
+            copy_start(&mut padded, tail);
+            last.store(u64::from_le_bytes(padded), Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self, offset: u64, buf: &mut [u8]) {
+        let skip = (offset % 8) as usize;
+        let words = self.words(offset / 8, (skip + buf.len()).div_ceil(8));
+        let mut words = words.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+        // The first word gives what of it lies at or after the offset; from then on the words and `buf` are in step.
+        let head_len = if skip == 0 { 0 } else { (8 - skip).min(buf.len()) };
+        let (head, rest) = buf.split_at_mut(head_len);
+        if !head.is_empty() {
+            copy_start(head, words.next().unwrap_or_default().get(skip..).unwrap_or_default());
+        }
+        let (whole, tail) = rest.as_chunks_mut::<8>();
+        for (to, word) in whole.iter_mut().zip(words.by_ref()) {
+            *to = word;
+        }
+        if !tail.is_empty() {
+            copy_start(tail, &words.next().unwrap_or_default());
+        }
+    }
+
+    fn sync(&self, _class: IoClass) -> Result<()> {
+        // Linux writes back pages that were dirtied through a shared mapping.
+        file::sync_data(&self.fd, &self.path)
+    }
+
+    fn truncate_on_drop(&self, len: u64) {
+        self.cut_at.store(len, Ordering::Relaxed);
+    }
+}
+
+impl Drop for RealRwMapping {
+    fn drop(&mut self) {
+        drop(self.region.take());
+        let len = *self.cut_at.get_mut();
+        if len < *self.allocated.get_mut() {
+            // A failure leaves extents that hold nothing: space, not data.
+            let _ = retry_on_intr(|| rustix::fs::ftruncate(&self.fd, len));
+        }
+    }
+}
+
+/// Copies as many bytes as both have.
+#[inline]
+fn copy_start(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
+
+fn mappable_capacity(path: &Path, capacity: u64) -> Result<usize> {
+    let rounded = capacity.checked_next_multiple_of(PAGE_BYTES as u64).and_then(|bytes| usize::try_from(bytes).ok());
+    rounded
+        .filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize)
+        .ok_or_else(|| Error::invalid_argument(format!("cannot map {capacity} bytes")).at_path(path))
+}
+
+/// `Unsupported` unless a store to an allocated extent cannot fail. Allocating must work, and the file system must keep
+/// what it allocated: one that copies on write needs new space for each store, and one behind a network or another
+/// process fails whenever that does; both failures are signals. So those known to be sound are listed.
+fn probe(fd: &OwnedFd, path: &Path) -> Result<()> {
+    const EXT: u64 = 0xEF53;
+    const XFS: u64 = 0x5846_5342;
+    const TMPFS: u64 = 0x0102_1994;
+    let unsupported = |why: &str| Error::new(ErrorKind::Unsupported, why).at_path(path);
+    let stat = retry_on_intr(|| rustix::fs::fstatfs(fd)).map_err(|e| os_error("examine the file system", path, e))?;
+    if ![EXT, XFS, TMPFS].contains(&(stat.f_type as u64)) {
+        return Err(unsupported("mapped files need ext4, XFS or tmpfs"));
+    }
+    match retry_on_intr(|| rustix::fs::fallocate(fd, FallocateFlags::KEEP_SIZE, 0, PAGE_BYTES as u64)) {
+        Ok(()) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Err(unsupported("the file system cannot allocate ahead")),
+        Err(e) => Err(os_error("allocate", path, e)),
+    }
+}

@@ -1,0 +1,191 @@
+//! The operating system's files, mappings, clock and threads.
+//!
+//! Linux. Every call that a signal can interrupt is taken up again; every descriptor is closed on `exec`.
+
+mod anonymous;
+mod directory;
+mod file;
+mod lock;
+mod mapping;
+pub(crate) mod page;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use base::{Error, ErrorKind, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+pub use anonymous::{AnonymousMapping, PageHint};
+
+use crate::{
+    AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,
+};
+
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The world itself.
+#[derive(Debug)]
+pub struct RealVfs {
+    start: Instant,
+}
+
+impl RealVfs {
+    #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else asks")]
+    pub fn new() -> Arc<dyn Vfs> {
+        Arc::new(RealVfs { start: Instant::now() })
+    }
+}
+
+impl Vfs for RealVfs {
+    fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
+        Ok(Arc::new(file::RealFile::open(path)?))
+    }
+
+    fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>> {
+        let flags = match if_exists {
+            IfExists::Fail => OFlags::EXCL,
+            IfExists::Truncate => OFlags::TRUNC,
+        };
+        let fd = open_fd("create", path, OFlags::WRONLY | OFlags::CREATE | flags)?;
+        Ok(Box::new(file::RealAppendFile::new(fd, path, 0)))
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        let fd = open_fd("open for appending", path, OFlags::WRONLY)?;
+        let len = file::len_of(&fd, path)?;
+        Ok(Box::new(file::RealAppendFile::new(fd, path, len)))
+    }
+
+    fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>> {
+        Ok(Arc::new(file::RealFile::create(path)?))
+    }
+
+    fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
+        Ok(Arc::new(mapping::RealReadMapping::open(path)?))
+    }
+
+    fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
+        Ok(Arc::new(mapping::RealRwMapping::create(path, capacity)?))
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Metadata> {
+        directory::metadata(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> Result<Vec<String>> {
+        directory::read_dir(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        directory::create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        directory::sync_dir(path)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        rustix::fs::unlink(path).map_err(|e| os_error("remove", path, e))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        rustix::fs::rmdir(path).map_err(|e| os_error("remove directory", path, e))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        rustix::fs::rename(from, to).map_err(|e| os_error("rename", from, e).context(format!("to {}", to.display())))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        directory::hard_link(from, to)
+    }
+
+    fn canonicalize(&self, path: &Path) -> Result<PathBuf> {
+        std::fs::canonicalize(path).map_err(|e| Error::io("resolve", path, e))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>> {
+        Ok(Box::new(lock::FileLock::acquire(path)?))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Option<u64> {
+        let stat = retry_on_intr(|| rustix::fs::statvfs(path)).ok()?;
+        stat.f_bavail.checked_mul(stat.f_frsize)
+    }
+
+    /// A system that does not tell gets a fresh value each time, which equals no other: nothing is then taken to have
+    /// survived in memory.
+    fn boot_id(&self) -> String {
+        match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+            Ok(id) if !id.trim().is_empty() => id.trim().to_owned(),
+            _ => format!("unknown-{:016x}{:016x}", self.random_u64(), self.random_u64()),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else asks")]
+    fn unix_time_us(&self) -> u64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the sleep that everything else asks for")]
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn random_u64(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let got = retry_on_intr(|| getrandom(&mut bytes, GetRandomFlags::empty()));
+        assert_eq!(got, Ok(bytes.len()), "the kernel gives eight random bytes at once");
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
+        spawn_thread(name, task)
+    }
+}
+
+/// Starts a thread of the operating system; the in-memory world uses it too.
+pub(crate) fn spawn_thread(name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(task);
+    let thread =
+        thread.map_err(|e| Error::new(ErrorKind::Io, format!("cannot start the thread {name}")).with_source(e))?;
+    Ok(Box::new(Thread(thread)))
+}
+
+struct Thread(std::thread::JoinHandle<()>);
+
+impl JoinHandle for Thread {
+    fn join(self: Box<Self>) {
+        if let Err(panic) = self.0.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Opens with the mode and the flags that every file of ours has.
+fn open_fd(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    retry_on_intr(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, FILE_MODE)).map_err(|e| os_error(doing, path, e))
+}
+
+/// An error of the operating system, its kind by what the caller can do.
+fn os_error(doing: &str, path: &Path, errno: Errno) -> Error {
+    let source = std::io::Error::from(errno);
+    let kind = match errno {
+        Errno::EXIST => ErrorKind::InvalidArgument,
+        Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS => ErrorKind::Unsupported,
+        _ => return Error::io(doing, path, source),
+    };
+    Error::new(kind, format!("cannot {doing}")).at_path(path).with_source(source)
+}
