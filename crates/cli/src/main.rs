@@ -1,1 +1,134 @@
-fn main() {}
+//! `spillway`: the database on the command line. One file per command; each takes its arguments and writes its answer.
+
+mod bytes;
+mod check;
+mod checkpoint;
+mod compact;
+mod database;
+mod delete;
+mod destroy;
+mod export;
+mod failure;
+mod families;
+mod get;
+mod human;
+mod load;
+mod log;
+mod manifest;
+mod options;
+mod put;
+mod scan;
+mod settings;
+mod stats;
+mod table;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::failure::{Failure, Outcome};
+
+/// A database in a directory: load files into it, read it, look inside it, check it, move it to and from RocksDB.
+#[derive(Parser)]
+#[command(name = "spillway", version, max_term_width = 110, after_help = EXAMPLES)]
+struct Program {
+    /// What the engine says on standard error.
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    log_level: LogLevel,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  spillway load people.csv --db /tmp/people --format csv --key id
+  spillway get 42 --db /tmp/people
+  spillway scan --db /tmp/people --prefix 4 --limit 10
+  spillway check --db /tmp/people
+
+The database can be named once for all commands: export SPILLWAY_DB=/tmp/people";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Load(load::Args),
+    Get(get::Args),
+    Put(put::Args),
+    Delete(delete::Args),
+    Scan(scan::Args),
+    Stats(stats::Args),
+    Families(families::Args),
+    Compact(compact::Args),
+    Check(check::Args),
+    Checkpoint(checkpoint::Args),
+    Export(export::Args),
+    Table(table::Args),
+    Log(log::Args),
+    Manifest(manifest::Args),
+    Options(options::Args),
+    Destroy(destroy::Args),
+    /// Measures, under the names and flags of RocksDB's db_bench.
+    Bench(bench::cli::Args),
+}
+
+impl Command {
+    fn run(&self, out: &mut dyn Write) -> Outcome {
+        match self {
+            Command::Load(args) => load::run(args, out),
+            Command::Get(args) => get::run(args, out),
+            Command::Put(args) => put::run(args),
+            Command::Delete(args) => delete::run(args),
+            Command::Scan(args) => scan::run(args, out),
+            Command::Stats(args) => stats::run(args, out),
+            Command::Families(args) => families::run(args, out),
+            Command::Compact(args) => compact::run(args, out),
+            Command::Check(args) => check::run(args, out),
+            Command::Checkpoint(args) => checkpoint::run(args, out),
+            Command::Export(args) => export::run(args, out),
+            Command::Table(args) => table::run(args, out),
+            Command::Log(args) => log::run(args, out),
+            Command::Manifest(args) => manifest::run(args, out),
+            Command::Options(args) => options::run(args, out),
+            Command::Destroy(args) => destroy::run(args, out),
+            Command::Bench(args) => Ok(bench::cli::run(args)?),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let program = Program::parse();
+    let level = match program.log_level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false).init();
+    // Not locked: benchmarks print from threads of their own.
+    let mut out = BufWriter::new(io::stdout());
+    let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough (`| head`).
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = out.flush(); // what was found before the failure stands before it
+            if let Some(message) = failure.message() {
+                eprintln!("error: {message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

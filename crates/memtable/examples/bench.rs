@@ -66,7 +66,12 @@ impl Timer {
     }
 
     /// The same, divided between threads; `work` gets a range of the count.
-    fn threads(&self, threads: u64, count: u64, work: impl Fn(std::ops::Range<u64>) + Send + Sync + 'static) -> Result<u64> {
+    fn threads(
+        &self,
+        threads: u64,
+        count: u64,
+        work: impl Fn(std::ops::Range<u64>) + Send + Sync + 'static,
+    ) -> Result<u64> {
         let work = Arc::new(work);
         let start = self.vfs.now();
         let mut running = Vec::new();

@@ -32,7 +32,9 @@ impl Bloom {
     /// `InvalidArgument` for a ratio outside 0 to 0.25, or where the arena is too small.
     pub(crate) fn new(arena: &Arena, order: &UserOrder, capacity_bytes: usize, ratio: f64) -> Result<Option<Bloom>> {
         if !(0.0..=RATIO_MAX).contains(&ratio) {
-            return Err(Error::invalid_argument(format!("memtable bloom ratio {ratio} is not between 0 and {RATIO_MAX}")));
+            return Err(Error::invalid_argument(format!(
+                "memtable bloom ratio {ratio} is not between 0 and {RATIO_MAX}"
+            )));
         }
         let lines = (capacity_bytes as f64 * ratio) as usize / LINE_BYTES;
         if lines == 0 || order.equal_keys_can_differ() {
@@ -41,7 +43,9 @@ impl Bloom {
         // One line more, because the arena aligns to granules and lines want to be lines.
         let bytes = (lines + 1) * LINE_BYTES;
         if !arena.try_reserve(bytes) {
-            return Err(Error::invalid_argument(format!("no room for a bloom filter of {bytes} bytes in the memtable")));
+            return Err(Error::invalid_argument(format!(
+                "no room for a bloom filter of {bytes} bytes in the memtable"
+            )));
         }
         let start = arena.allocate(bytes);
         let bits = Ref::from_raw(start.raw().next_multiple_of(LINE_WORDS as u32));

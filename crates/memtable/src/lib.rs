@@ -18,8 +18,8 @@ mod vector;
 
 use std::sync::Arc;
 
-use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use base::tombstone::FragmentedTombstones;
+use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 
 pub use registry::{factory_from_option_string, names};
 
@@ -44,6 +44,12 @@ pub struct Entry<'a> {
     /// For `RangeDeletion`, the range's end; the user key is its start.
     pub value: &'a [u8],
 }
+
+/// Is shown number, kind and value of an entry; false where it has seen enough.
+pub type Visit<'a> = dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool + 'a;
+
+/// As [`Visit`], told first which of many lookups the entry is for.
+pub type VisitMany<'a> = dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool + 'a;
 
 /// A sorted set of entries in memory.
 ///
@@ -75,16 +81,17 @@ pub trait Memtable: Send + Sync {
 
     /// Shows `visit` the point entries of the lookup's user key at or below its sequence number, newest first, until it
     /// returns false. The value is valid only during the call.
-    fn get(&self, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool);
+    fn get(&self, key: &LookupKey, visit: &mut Visit<'_>);
 
     /// Many lookups; `visit` is told which. Representations that can, interleave their descents.
-    fn multi_get(&self, keys: &[&LookupKey], visit: &mut dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool) {
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
         for (i, key) in keys.iter().enumerate() {
             self.get(key, &mut |seq, kind, value| visit(i, seq, kind, value));
         }
     }
 
-    /// A cursor over point entries. It keeps the memtable alive and sees entries inserted while it lives.
+    /// A cursor over point entries. It keeps the memtable alive and sees entries inserted while it lives, at the latest
+    /// from the next call that positions it by other than a step.
     fn cursor(self: Arc<Self>) -> Box<dyn Cursor>;
 
     /// The range tombstones inserted so far, fragmented; `None` where there are none. Built again only after new ones.

@@ -114,7 +114,11 @@ fn compare_bytes(a: &[u8], b: &[u8]) -> Ordering {
 fn leading_u64(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
-        None => key.iter().fold(0, |sum, &byte| (sum << 8) | u64::from(byte)).checked_shl(64 - 8 * key.len() as u32).unwrap_or(0),
+        None => key
+            .iter()
+            .fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
+            .checked_shl(64 - 8 * key.len() as u32)
+            .unwrap_or(0),
     }
 }
 
@@ -124,8 +128,17 @@ mod tests {
 
     #[test]
     fn prefixes_never_contradict_the_order() {
-        let keys: [&[u8]; 9] =
-            [b"", b"\0", b"a", b"a\0", b"ab", b"abcdefgh", b"abcdefghi", b"abcdefgi", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"];
+        let keys: [&[u8]; 9] = [
+            b"",
+            b"\0",
+            b"a",
+            b"a\0",
+            b"ab",
+            b"abcdefgh",
+            b"abcdefghi",
+            b"abcdefgi",
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        ];
         for a in keys {
             for b in keys {
                 assert_eq!(Bytewise.compare(a, b), a.cmp(b));

@@ -34,7 +34,8 @@ pub fn factory_from_option_string(option: &str) -> Result<Arc<dyn MemtableFactor
     let arguments = Arguments::parse(option.trim())?;
     let known = |r: &&Representation| r.name == arguments.name || r.aliases.contains(&arguments.name);
     let Some(representation) = REPRESENTATIONS.iter().find(known) else {
-        let known: Vec<&str> = REPRESENTATIONS.iter().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied())).collect();
+        let known: Vec<&str> =
+            REPRESENTATIONS.iter().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied())).collect();
         return Err(Error::invalid_argument(format!(
             "no memtable is called {:?}; known are {}",
             arguments.name,
@@ -131,7 +132,16 @@ mod tests {
             canonical("prefix_hash:7"),
             "no memtable is called \"prefix_hash\"; known are skip_list, SkipListFactory, vector, VectorRepFactory"
         );
-        for option in ["", "skip_list:", "skip_list:x", "skip_list:-1", "vector:99999999999", "{id=vector;lookahead=1}", "{lookahead=1}", "{id}"] {
+        for option in [
+            "",
+            "skip_list:",
+            "skip_list:x",
+            "skip_list:-1",
+            "vector:99999999999",
+            "{id=vector;lookahead=1}",
+            "{lookahead=1}",
+            "{id}",
+        ] {
             let error = factory_from_option_string(option).err().expect(option);
             assert_eq!(error.kind(), base::ErrorKind::InvalidArgument, "{option}");
         }

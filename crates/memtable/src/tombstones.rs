@@ -2,7 +2,10 @@
 //! by the first reader that finds new ones and shared by all until then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use arc_swap::ArcSwapOption;
 use base::tombstone::{FragmentedTombstones, RangeTombstone};

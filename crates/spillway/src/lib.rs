@@ -3,10 +3,14 @@
 //! The folders follow the lives of data: `write`, `read`, `flush`, `version`, `compaction`. `ARCHITECTURE.md` at the
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 
+pub mod check;
+pub mod checkpoint;
 pub mod compaction;
 pub mod context;
 pub(crate) mod core;
 pub mod db;
+pub mod dump;
+pub mod export;
 pub mod family;
 pub mod flush;
 pub(crate) mod install;
@@ -15,11 +19,14 @@ pub mod manage;
 pub(crate) mod open;
 pub mod read;
 pub(crate) mod replay;
+pub mod report;
+pub(crate) mod staging;
 pub(crate) mod tables;
 pub mod version;
 pub mod write;
 
 pub use base::options::{DbOptions, FamilyOptions};
+pub use base::{FamilyId, FileNumber, UserOrder, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo};
 pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 pub use family::Family;
@@ -29,3 +36,4 @@ pub use read::snapshot::Snapshot;
 pub use table::BlockCache;
 pub use write::batch::WriteBatch;
 pub use write::options::WriteOptions;
+pub use vfs;

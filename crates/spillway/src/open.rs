@@ -483,7 +483,7 @@ fn write_identity(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
 }
 
 /// A random UUID, version 4, as RocksDB's ids look.
-fn new_identity(vfs: &dyn Vfs) -> String {
+pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
     let (high, low) = (vfs.random_u64(), vfs.random_u64());
     let high = (high & !0xF000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);

@@ -112,11 +112,16 @@ impl<'a> LogReplay<'a> {
             // What follows a log that was cut off was never acknowledged: it is not history (D2).
             let known_end = if history_ended { Some(FILE_HEADER_BYTES) } else { known_end };
             let (end_offset, whole) = self.replay_own_log(number, known_end, later)?;
-            history_ended |= !whole;
+            history_ended |= !whole && !self.salvages();
             let bytes = self.context.vfs.metadata(&self.path(FileType::Log, number))?.len;
             replayed.push(ReplayedLog { end: LogEnd { log: number, end_offset, last_seq: self.last_seq }, bytes });
         }
         Ok(replayed)
+    }
+
+    /// True in the mode that keeps whatever can be read, holes or not.
+    fn salvages(&self) -> bool {
+        self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords
     }
 
     /// What the logs behind each one know of it.

@@ -42,7 +42,8 @@ impl Compressor {
             CompressionKind::Lz4 | CompressionKind::Lz4hc => Codec::Lz4,
             CompressionKind::Zstd => {
                 let level = options.level().unwrap_or(ZSTD_LEVEL_DEFAULT);
-                let compressor = zstd::bulk::Compressor::with_dictionary(level, dictionary).map_err(|e| failed(kind, e))?;
+                let compressor =
+                    zstd::bulk::Compressor::with_dictionary(level, dictionary).map_err(|e| failed(kind, e))?;
                 Codec::Zstd(Box::new(compressor))
             }
             CompressionKind::Bzip2 => return Err(Error::unsupported("bzip2 is not written")),
@@ -91,9 +92,8 @@ impl Codec {
                 deflate.reset();
                 // Deflate's stored blocks bound the growth; 64 bytes cover its headers for small inputs.
                 out.reserve(block.len() + block.len() / 64 + 64);
-                let status = deflate
-                    .compress_vec(block, out, flate2::FlushCompress::Finish)
-                    .map_err(std::io::Error::other)?;
+                let status =
+                    deflate.compress_vec(block, out, flate2::FlushCompress::Finish).map_err(std::io::Error::other)?;
                 if status != flate2::Status::StreamEnd {
                     return Err(std::io::Error::other("deflate output exceeds its bound"));
                 }

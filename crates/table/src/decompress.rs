@@ -226,7 +226,7 @@ mod tests {
     fn a_dictionary_is_honoured() {
         let dictionary = compressible(3000);
         let block = dictionary[500..2500].to_vec();
-        let mut with_size = |body: &[u8]| {
+        let with_size = |body: &[u8]| {
             let mut stored = Vec::new();
             put_varint64(&mut stored, block.len() as u64);
             stored.extend_from_slice(body);

@@ -102,7 +102,7 @@ fn properties(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
 }
 
 fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
-    let fetch = Fetch { verify_checksums: true, fill_cache: false, class: IoClass::Other };
+    let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: false, class: IoClass::Other };
     table.for_each_index_entry(fetch, |slot, is_user_key| {
         let separator = if is_user_key { readable(slot.separator) } else { readable_internal(slot.separator) };
         let mut text = format!("{}+{} {separator}", slot.handle.offset, slot.handle.size);

@@ -104,10 +104,8 @@ impl Footer {
         if let Some(field) = zeroed.get_mut(5..9) {
             field.fill(0);
         }
-        let computed = self
-            .checksum
-            .of_buffer(&zeroed)
-            .wrapping_add(context_modifier(base_context_checksum, footer_at));
+        let computed =
+            self.checksum.of_buffer(&zeroed).wrapping_add(context_modifier(base_context_checksum, footer_at));
         if self.checksum != ChecksumKind::None && computed != stored {
             return Err(Error::corruption(format!("footer checksum is {stored:#x}, computed {computed:#x}")));
         }
@@ -142,7 +140,9 @@ fn context_modifier(base: u32, offset: u64) -> u32 {
 fn check_magic(magic: u64) -> Result<()> {
     match magic {
         MAGIC => Ok(()),
-        LEGACY_MAGIC => Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8")),
+        LEGACY_MAGIC => {
+            Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8"))
+        }
         _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
         _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
     }

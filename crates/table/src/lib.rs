@@ -26,8 +26,8 @@ pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
 
 use std::sync::Arc;
 
-use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::pinned::BytesOwner;
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, LookupKey, Pinned, Result, SeqNo, ValueKind};
 use vfs::IoClass;
 
@@ -159,4 +159,3 @@ pub trait TableBuilder: Send {
     /// Writes what is left, syncs the file and tells what it is.
     fn finish(self: Box<Self>) -> Result<TableSummary>;
 }
-

@@ -1,13 +1,16 @@
 //! Tables that RocksDB 11.9 wrote, in every format version and with every feature, read whole.
 
+#![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
+
 mod common;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use base::options::{DataBlockIndexType, FilterPolicy, IndexType};
 use base::{SeqNo, ValueKind};
-use common::{Entry, check_reads, get, key, open};
-use table::{Table, TableContext};
+use common::{Entry, check_reads, get, key, open, write};
+use table::{Properties, Table, TableBuilderConfig, TableContext};
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -15,7 +18,9 @@ fn fixtures() -> Vec<(String, Vec<u8>)> {
         .expect("fixtures are there")
         .map(|entry| entry.expect("listed"))
         .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "sst"))
-        .map(|entry| (entry.file_name().into_string().expect("plain name"), std::fs::read(entry.path()).expect("reads")))
+        .map(|entry| {
+            (entry.file_name().into_string().expect("plain name"), std::fs::read(entry.path()).expect("reads"))
+        })
         .collect();
     all.sort();
     all
@@ -30,7 +35,8 @@ fn expected(seq: u64) -> Vec<Entry> {
                 9 => ValueKind::Merge,
                 _ => ValueKind::Value,
             };
-            let value = if kind == ValueKind::Deletion { String::new() } else { format!("value-{i:06}|").repeat(1 + i % 7) };
+            let value =
+                if kind == ValueKind::Deletion { String::new() } else { format!("value-{i:06}|").repeat(1 + i % 7) };
             (key(&format!("key{i:06}"), seq, kind), value.into_bytes())
         })
         .collect()
@@ -104,5 +110,36 @@ fn a_patched_global_sequence_number_is_believed_in_spite_of_the_checksum() {
         let checksummed = !name.contains("checksum0");
         bytes[at - 40] ^= 1;
         assert!(!checksummed || open(&bytes, &TableContext::default()).is_err(), "{name}: damage beside the number");
+    }
+}
+
+/// The same entries, written here, give RocksDB's very data blocks.
+#[test]
+fn data_blocks_are_byte_for_byte_rocksdbs() {
+    let cases = [
+        ("fv5-none-bloom.sst", IndexType::BinarySearch, DataBlockIndexType::BinarySearch),
+        ("fv5-none-firstkey.sst", IndexType::BinarySearchWithFirstKey, DataBlockIndexType::BinarySearch),
+        ("fv5-none-hashblock.sst", IndexType::BinarySearch, DataBlockIndexType::BinaryAndHash),
+    ];
+    let all = fixtures();
+    for (name, index_type, data_block_index_type) in cases {
+        let (_, theirs) = all.iter().find(|(found, _)| found == name).expect("a fixture");
+        let mut config = TableBuilderConfig::new("t.sst");
+        config.options.block_size = 512;
+        config.options.filter_policy = FilterPolicy::bloom(10.0);
+        config.options.index_type = index_type;
+        config.options.data_block_index_type = data_block_index_type;
+        config.ingestable = true;
+        let ours = write(config, &expected(0)).expect("writes");
+        let p = &ours.summary.properties;
+        let data_end = p.data_bytes as usize;
+        let differs = ours.bytes[..data_end].iter().zip(&theirs[..data_end]).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "{name}: {data_end} bytes of data");
+        let same_fields = |p: &Properties| {
+            (p.data_bytes, p.filter_bytes, p.data_blocks, p.raw_key_bytes, p.raw_value_bytes, p.merge_operands)
+        };
+        let theirs = open(theirs, &TableContext::default()).expect("opens");
+        let expected = (theirs.properties().range_deletions == 0).then(|| same_fields(theirs.properties()));
+        assert!(expected.is_none_or(|expected| expected == same_fields(p)), "{name}: {p:?}");
     }
 }

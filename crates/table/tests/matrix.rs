@@ -1,5 +1,7 @@
 //! Every way of writing a table, read back here and by RocksDB's own `sst_dump`.
 
+#![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
+
 mod common;
 
 use std::process::Command;
@@ -170,11 +172,8 @@ fn tables_without_point_entries_are_tables() {
 
 #[test]
 fn keys_out_of_order_are_refused() {
-    let wrong: [[Entry; 2]; 3] = [
-        [put("b", 1, ""), put("a", 1, "")],
-        [put("a", 1, ""), put("a", 1, "")],
-        [put("a", 1, ""), put("a", 2, "")],
-    ];
+    let wrong: [[Entry; 2]; 3] =
+        [[put("b", 1, ""), put("a", 1, "")], [put("a", 1, ""), put("a", 1, "")], [put("a", 1, ""), put("a", 2, "")]];
     for pair in wrong {
         assert!(write(TableBuilderConfig::new("t.sst"), &pair).is_err());
     }
@@ -208,7 +207,8 @@ fn prefix_filters_end_a_seek_within_the_prefix() {
 
 #[test]
 fn dictionaries_are_written_and_read() {
-    let all: Vec<Entry> = (0..3000).map(|i| put(&format!("key{i:05}"), 7, &format!("customer-{:08x}-status-open", i * 7919))).collect();
+    let all: Vec<Entry> =
+        (0..3000).map(|i| put(&format!("key{i:05}"), 7, &format!("customer-{:08x}-status-open", i * 7919))).collect();
     let mut sizes = Vec::new();
     for train in [0, 16 << 10] {
         let mut config = config(IndexType::BinarySearch, Filter::Full, CompressionKind::Zstd);

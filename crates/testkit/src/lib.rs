@@ -1,1 +1,18 @@
+//! What the engine is tested with: one language of operations, a model to compare with, and simulators of crashes and
+//! faults that both drive.
+//!
+//! - [`ops`], [`parse`]: the language, as data and as text. [`generate`]: random scripts. [`shrink`]: short ones.
+//! - [`profile`]: the options that scripts run under. [`model`]: what a database should hold, at each point of its life.
+//! - [`run`]: a script on engine and model, compared. [`crash`]: what every crash during a script leaves behind.
 
+pub mod crash;
+pub mod generate;
+mod iterate;
+pub mod model;
+pub mod ops;
+pub mod parse;
+pub mod profile;
+pub mod random;
+pub mod run;
+pub mod shrink;
+pub mod threads;

@@ -29,7 +29,8 @@ impl Model {
 
     fn get(&self, user_key: &[u8], seq: u64) -> Vec<(u64, ValueKind, Vec<u8>)> {
         let from = self.first_at(LookupKey::new(user_key, SeqNo(seq)).internal());
-        let parsed = self.entries[from..].iter().map(|(key, value)| (key::ParsedKey::parse(key).expect("whole"), value));
+        let parsed =
+            self.entries[from..].iter().map(|(key, value)| (key::ParsedKey::parse(key).expect("whole"), value));
         let same = parsed.take_while(|(key, _)| self.order.user.equal(key.user_key, user_key));
         same.map(|(key, value)| (key.seq.0, key.kind, value.clone())).collect()
     }
@@ -74,11 +75,15 @@ impl Case<'_> {
         }
         let payload = batch.iter().map(|(key, _, _, value)| key.len() + value.len()).sum();
         assert!(self.memtable.try_reserve(self.memtable.worst_case_bytes(batch.len(), payload)));
-        let entry = |(key, seq, kind, value): &'_ (Vec<u8>, u64, ValueKind, Vec<u8>)| (key.clone(), *seq, *kind, value.clone());
+        let entry =
+            |(key, seq, kind, value): &'_ (Vec<u8>, u64, ValueKind, Vec<u8>)| (key.clone(), *seq, *kind, value.clone());
         let owned: Vec<_> = batch.iter().map(entry).collect();
-        self.memtable.insert_all(
-            &mut owned.iter().map(|(key, seq, kind, value)| Entry { user_key: key, seq: SeqNo(*seq), kind: *kind, value }),
-        );
+        self.memtable.insert_all(&mut owned.iter().map(|(key, seq, kind, value)| Entry {
+            user_key: key,
+            seq: SeqNo(*seq),
+            kind: *kind,
+            value,
+        }));
         for (key, seq, kind, value) in &batch {
             self.model.insert(key, *seq, *kind, value);
         }
@@ -153,7 +158,10 @@ impl Case<'_> {
     fn check_counts(&self) {
         let parsed = |(key, value): &(Vec<u8>, Vec<u8>)| {
             let kind = key::ParsedKey::parse(key).expect("whole").kind;
-            (matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion), key.len() - key::TRAILER_BYTES + value.len())
+            (
+                matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion),
+                key.len() - key::TRAILER_BYTES + value.len(),
+            )
         };
         let (mut deletions, mut payload) = (0, 0);
         for (deletes, bytes) in self.model.entries.iter().map(parsed) {

@@ -51,7 +51,8 @@ fn versions_of_a_timed_key_are_one_key() {
             for (key, seq) in [(b"k\x05", 10), (b"k\x03", 12), (b"k\x03", 4), (b"j\x04", 5), (b"l\x01", 6)] {
                 assert!(put(&*memtable, key, seq, ValueKind::Value, &[key[1], seq as u8]));
             }
-            let values = |time: u8, seq| get(&*memtable, &[b'k', time], seq).into_iter().map(|(_, _, v)| v).collect::<Vec<_>>();
+            let values =
+                |time: u8, seq| get(&*memtable, &[b'k', time], seq).into_iter().map(|(_, _, v)| v).collect::<Vec<_>>();
             assert_eq!(values(9, 20), [[5, 10], [3, 12], [3, 4]]);
             assert_eq!(values(4, 20), [[3, 12], [3, 4]]);
             assert_eq!(values(9, 11), [[5, 10], [3, 4]], "an older time can have a newer number");

@@ -1,6 +1,9 @@
 //! Writers and readers at once, and memory to the last byte.
 
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use base::key::ParsedKey;
 use vfs::RealVfs;
@@ -140,7 +143,10 @@ fn memory_is_accounted_for_and_never_exceeds_what_was_reserved() {
         let (held, reserved) = (memtable.memory_bytes() - fixed, memtable.reserved_bytes() - reserved_before);
         assert!(held >= payload, "{option}");
         assert!(held <= reserved, "{option}: {held} held, {reserved} reserved");
-        assert!(reserved < payload + 20_000 * 64, "{option}: reservations are near what is used, {reserved} of {payload}");
+        assert!(
+            reserved < payload + 20_000 * 64,
+            "{option}: reservations are near what is used, {reserved} of {payload}"
+        );
     }
 }
 

@@ -13,8 +13,8 @@ use crate::order::KeyOrder;
 /// Nodes remembered for backward steps, the nearest last.
 const BEHIND_MAX: usize = 32;
 
-/// The level from which a backward search walks up to the cursor's node grows to this: 4^2 nodes for each search.
-const REACH_MAX: usize = 2;
+/// The level from which a backward search walks up to the cursor's node grows to this: 2^4 nodes for each search.
+const REACH_MAX: usize = 4;
 
 pub(super) struct SkipCursor<O: KeyOrder> {
     memtable: Arc<SkipList<O>>,
@@ -178,5 +178,37 @@ impl<O: KeyOrder> Cursor for SkipCursor<O> {
 
     fn status(&self) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::key::user_key;
+    use base::{FamilyId, InternalOrder, SeqNo, ValueKind};
+
+    use crate::{Entry, Memtable, MemtableConfig, factory_from_option_string};
+
+    fn put(memtable: &dyn Memtable, key: u32) {
+        assert!(memtable.try_reserve(memtable.worst_case_bytes(1, 4)));
+        memtable.insert(Entry { user_key: &key.to_be_bytes(), seq: SeqNo(1), kind: ValueKind::Value, value: b"" });
+    }
+
+    #[test]
+    fn steps_back_meet_what_was_inserted_since_the_last() {
+        let (order, family) = (InternalOrder::default(), FamilyId::DEFAULT);
+        let config = MemtableConfig { order, family, capacity_bytes: 1 << 20, bloom_ratio: 0.0 };
+        let memtable = factory_from_option_string("skip_list").expect("known").create(&config).expect("created");
+        (0..500).for_each(|i| put(&*memtable, 10 * i));
+        let mut cursor = std::sync::Arc::clone(&memtable).cursor();
+        assert!(cursor.seek_to_last());
+        for i in (0..499).rev() {
+            put(&*memtable, 10 * i + 3);
+            put(&*memtable, 10 * i + 7);
+            for expected in [10 * i + 7, 10 * i + 3, 10 * i] {
+                assert!(cursor.prev());
+                assert_eq!(user_key(cursor.key()), expected.to_be_bytes());
+            }
+        }
+        assert!(!cursor.prev() && !cursor.valid());
     }
 }

@@ -10,9 +10,9 @@ use crate::arena::{GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
 use crate::record::{self, record_bytes, trailer_of};
 
-/// Links that every insertion pays for. Towers have 4/3 on average; what an insertion does not use, later ones of its
-/// stripe may, and one that would take more than was paid for is cut. So n insertions take at most 2n links, and
-/// reservations need not assume that every tower is the tallest.
+/// Links that every insertion pays for. Towers have 2 on average; what an insertion does not use, later ones of its stripe
+/// may, and one that would take more than was paid for is cut. So n insertions take at most 3n links, and reservations
+/// need not assume that every tower is the tallest.
 pub(super) const LINKS_PAID: usize = 3;
 
 /// Level-0 steps from where the last insertion went that are tried before a descent.
@@ -141,4 +141,25 @@ impl FingerState {
 fn height(random: u64) -> usize {
     let level = random.trailing_zeros() / BRANCHING.ilog2();
     (level as usize + 1).min(HEIGHT_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn towers_never_take_more_links_than_were_paid_for() {
+        let mut state = FingerState { splice: Splice::new(Ref::NULL), credit: 0 };
+        let (mut taken, mut cut) = (0, 0);
+        for n in 1..=10_000u64 {
+            // Runs of tall towers between the usual mixture.
+            let wanted = if n % 100 < 20 { HEIGHT_MAX } else { height(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) };
+            let height = state.pay(wanted);
+            assert!((1..=wanted).contains(&height));
+            taken += height;
+            cut += usize::from(height < wanted);
+            assert!(taken <= n as usize * LINKS_PAID, "{taken} links after {n} insertions");
+        }
+        assert!(cut > 0);
+    }
 }

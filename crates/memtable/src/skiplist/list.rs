@@ -12,7 +12,10 @@
 //! unlinked, so a node that was once before a key is before it for good, and any such node is a place to search from.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicU32, Ordering::{Acquire, Relaxed}};
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed},
+};
 
 use base::key;
 
@@ -21,10 +24,12 @@ use crate::arena::{Arena, GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
 use crate::record::{self, Record};
 
-/// Nodes of a level for each node of the level above.
+/// Nodes of a level for each node of the level above. Tags decide most comparisons without a miss, so what a descent costs
+/// is the nodes it steps to: half a step a level at 2, one and a half at 4. With 500,000 entries of 116 bytes, inserts
+/// took about three quarters of the time at 2 that they took at 4, for five bytes an entry.
 pub(super) const BRANCHING: u32 = 2;
 
-/// Links of the tallest towers: 4^12 nodes keep the expected number of steps.
+/// Links of the tallest towers. Beyond 2^20 entries each doubling adds a step on the highest level, whose nodes are cached.
 pub(super) const HEIGHT_MAX: usize = 20;
 
 /// The word of a link.
@@ -162,7 +167,11 @@ impl<O: KeyOrder> List<O> {
 
     /// Descends to the target: the last node before it (or at it, `OR_AT`), its link, and for each level the last node.
     #[inline]
-    pub(super) fn descend<const OR_AT: bool>(&self, target: &Target<'_>, mut note: impl FnMut(usize, Ref)) -> (Ref, Link) {
+    pub(super) fn descend<const OR_AT: bool>(
+        &self,
+        target: &Target<'_>,
+        mut note: impl FnMut(usize, Ref),
+    ) -> (Ref, Link) {
         let mut node = self.head;
         let mut bound = Ref::NULL; // known to be behind the target
         let mut last = Link(0);

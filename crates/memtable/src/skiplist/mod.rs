@@ -25,7 +25,7 @@ use crate::record::{RECORD_OVERHEAD_BYTES, trailer_of};
 use crate::registry::Arguments;
 use crate::stripe::{Counts, Stripe, Stripes};
 use crate::tombstones::{LINK_BYTES, Tombstones};
-use crate::{Entry, Memtable, MemtableConfig, MemtableFactory};
+use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit, VisitMany};
 
 pub(crate) const NAME: &str = "skip_list";
 
@@ -110,7 +110,7 @@ impl<O: KeyOrder> SkipList<O> {
     }
 
     /// Shows `visit` the entries of the lookup's user key from `node` on, which is the first at or after the lookup.
-    fn visit_versions(&self, mut node: Ref, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+    fn visit_versions(&self, mut node: Ref, key: &LookupKey, visit: &mut Visit<'_>) {
         let (user_key, visible) = (key.user_key(), key.seq());
         while !node.is_null() {
             let record = self.list.record(node);
@@ -183,14 +183,14 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
         }
     }
 
-    fn get(&self, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+    fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
         if self.may_contain(key.user_key()) {
             let node = self.list.seek(&self.list.internal_target(key.internal()));
             self.visit_versions(node, key, visit);
         }
     }
 
-    fn multi_get(&self, keys: &[&LookupKey], visit: &mut dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool) {
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
         let mut asked = keys.iter().enumerate().filter(|(_, key)| self.may_contain(key.user_key()));
         loop {
             let chunk: [Option<(usize, &&LookupKey)>; WIDTH] = std::array::from_fn(|_| asked.next());

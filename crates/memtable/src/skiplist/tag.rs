@@ -7,7 +7,10 @@
 //! others, so tags never contradict the order, whatever comes later.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use crate::arena::{Arena, Ref};
 use crate::order::{Direction, KeyOrder};
@@ -91,8 +94,18 @@ mod tests {
     #[test]
     fn tags_never_contradict_the_order() {
         let keys: [&[u8]; 12] = [
-            b"", b"t", b"table1", b"table1\0", b"table1\0\0\0\0\x01", b"table1abcd", b"table1abce", b"table1abcefg",
-            b"table1\xff\xff\xff\xff", b"table1\xff\xff\xff\xff\xff", b"table2", b"u",
+            b"",
+            b"t",
+            b"table1",
+            b"table1\0",
+            b"table1\0\0\0\0\x01",
+            b"table1abcd",
+            b"table1abce",
+            b"table1abcefg",
+            b"table1\xff\xff\xff\xff",
+            b"table1\xff\xff\xff\xff\xff",
+            b"table2",
+            b"u",
         ];
         for prefix in [&b"table1"[..], b"", b"table"] {
             for pair in keys.windows(2) {

@@ -8,7 +8,10 @@ mod cursor;
 mod runs;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 
 use arc_swap::ArcSwap;
 use base::tombstone::FragmentedTombstones;
@@ -23,7 +26,7 @@ use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes};
 use crate::registry::Arguments;
 use crate::stripe::{Counts, Stripes};
 use crate::tombstones::{LINK_BYTES, Tombstones};
-use crate::{Entry, Memtable, MemtableConfig, MemtableFactory};
+use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit};
 
 pub(crate) const NAME: &str = "vector";
 
@@ -152,7 +155,7 @@ impl<O: KeyOrder> Vector<O> {
         sorted
     }
 
-    fn visit_versions(&self, sorted: &Sorted, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+    fn visit_versions(&self, sorted: &Sorted, key: &LookupKey, visit: &mut Visit<'_>) {
         let (entries, user_key, visible) = (&self.entries, key.user_key(), key.seq());
         let target = entries.internal_target(key.internal());
         let mut walk = Walk::nowhere();
@@ -197,7 +200,7 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.append(entries);
     }
 
-    fn get(&self, key: &LookupKey, visit: &mut dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool) {
+    fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
         if self.bloom.as_ref().is_some_and(|bloom| !bloom.may_contain(&self.entries.arena, key.user_key())) {
             return;
         }

@@ -221,7 +221,9 @@ impl<C: Cursor> EntryStream<C> {
             self.shadowed_in = None;
         }
         let stripe = self.stripes.of(seq);
-        if self.shadowed_in == Some(stripe) {
+        // A single deletion is not done with when it is hidden: it goes only together with its value, which may lie in
+        // an older stripe or below, and would show again once a later single deletion took what hides it.
+        if self.shadowed_in == Some(stripe) && kind != ValueKind::SingleDeletion {
             self.drops.shadowed += 1;
             return Ok(Step::Pass);
         }

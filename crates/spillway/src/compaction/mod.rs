@@ -1,3 +1,26 @@
-//! Compaction: pick, run, install.
+//! Compaction: what to merge ([`pick`]), merging it ([`run`]), and putting the outcome in its place ([`job`]).
+//!
+//! A compaction is picked under the state lock as plain data, runs without any lock, and is installed only if its inputs
+//! still stand (V2); its outputs are on disk before the edit that names them, and its inputs are deleted only after
+//! (V3). What it drops, no reader can see: see [`entries`].
 
+mod below;
+mod cutter;
 pub mod entries;
+pub(crate) mod job;
+pub(crate) mod levels;
+mod manual;
+pub(crate) mod output;
+mod pick;
+mod plan;
+pub(crate) mod run;
+mod span;
+mod subcompaction;
+
+pub use self::levels::pending_bytes;
+pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
+pub use self::plan::{CompactionPlan, FamilyCompactions, LevelInputs, Pick, Reason};
+pub use self::span::Span;
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,20 @@
 //! Many sorted cursors walked as one.
 //!
 //! The child that holds the current entry stands outside the heap; the others wait in a binary heap. As long as the
-//! current child goes on holding the nearest key, a step costs one comparison. Heap items carry the first bytes of
-//! their child's key as a number, so that most comparisons touch no key at all.
+//! current child goes on holding the nearest key, a step costs one comparison. Heap items carry a piece of their
+//! child's key as a number, so that most comparisons touch no key at all: the first bytes behind the prefix that all
+//! keys seen since the last seek share. A key without that prefix shortens it.
 
 use std::cmp::Ordering;
 
 use base::key::{TRAILER_BYTES, user_key};
 use base::{Cursor, Error, InternalOrder, Result, UserOrder};
 
-/// Bytes of a user key that a heap item carries.
+/// Bytes of a key that a heap item carries.
 const HEAD_BYTES: usize = 16;
 
-/// A child with the head of its current key, turned so that the smaller number comes first in the walk's direction.
+/// A child with the head of its current key behind the shared prefix, turned so that the smaller number comes first in
+/// the walk's direction. Equal heads say nothing.
 #[derive(Clone, Copy)]
 struct Rank {
     head: u128,
@@ -31,6 +33,8 @@ pub struct MergingCursor<C: Cursor = Box<dyn Cursor>> {
     heap: Vec<Rank>,
     forward: bool,
     error: Option<Error>,
+    /// What the user keys of all valid children begin with. Grows only when all are placed anew.
+    shared: Vec<u8>,
     /// The key that a change of direction starts from.
     turn_key: Vec<u8>,
 }
@@ -39,7 +43,16 @@ impl<C: Cursor> MergingCursor<C> {
     /// `children` youngest first; each over the same order.
     pub fn new(order: InternalOrder, children: Vec<C>) -> Self {
         let heap = Vec::with_capacity(children.len());
-        MergingCursor { order, children, top: None, heap, forward: true, error: None, turn_key: Vec::new() }
+        MergingCursor {
+            order,
+            children,
+            top: None,
+            heap,
+            forward: true,
+            error: None,
+            shared: Vec::new(),
+            turn_key: Vec::new(),
+        }
     }
 
     /// Moves the children from number `first` on past everything before `target` (forward) or after it (backward), and
@@ -64,8 +77,25 @@ impl<C: Cursor> MergingCursor<C> {
         self.rebuild()
     }
 
-    /// Makes the heap anew from where the children stand.
+    /// Makes the heap anew from where the children stand after all were placed.
     fn rebuild(&mut self) -> bool {
+        self.find_shared();
+        self.fill_heap()
+    }
+
+    fn find_shared(&mut self) {
+        let mut keys = self.children.iter().filter(|child| child.valid()).map(|child| user_key(child.key()));
+        self.shared.clear();
+        if matches!(self.order.user, UserOrder::Custom(_)) {
+            return;
+        }
+        self.shared.extend_from_slice(keys.next().unwrap_or_default());
+        for key in keys {
+            self.shared.truncate(shared_len(&self.shared, key));
+        }
+    }
+
+    fn fill_heap(&mut self) -> bool {
         self.heap.clear();
         self.top = None;
         for i in 0..self.children.len() {
@@ -83,17 +113,21 @@ impl<C: Cursor> MergingCursor<C> {
 
     fn rank(&self, child: usize) -> Option<Rank> {
         let cursor = self.children.get(child)?;
-        cursor.valid().then(|| Rank { head: self.head(cursor.key()), child })
+        cursor.valid().then(|| Rank { head: self.head(cursor.key()).unwrap_or_default(), child })
     }
 
+    /// `None` for a key without the shared prefix.
     #[inline]
-    fn head(&self, internal_key: &[u8]) -> u128 {
-        let ascending = match self.order.user {
-            UserOrder::Bytewise => head_of(internal_key),
-            UserOrder::ReverseBytewise => !head_of(internal_key),
-            UserOrder::Custom(_) => return 0,
-        };
-        if self.forward { ascending } else { !ascending }
+    fn head(&self, internal_key: &[u8]) -> Option<u128> {
+        if matches!(self.order.user, UserOrder::Custom(_)) {
+            return Some(0);
+        }
+        let (front, rest) = internal_key.split_at_checked(self.shared.len())?;
+        if rest.len() < TRAILER_BYTES || !same(front, &self.shared) {
+            return None;
+        }
+        let descending = matches!(self.order.user, UserOrder::ReverseBytewise) == self.forward;
+        Some(if descending { !head_of(rest) } else { head_of(rest) })
     }
 
     /// Steps the current child and finds the child that holds the next entry.
@@ -107,7 +141,8 @@ impl<C: Cursor> MergingCursor<C> {
         }
         let Some(&root) = self.heap.first() else { return true };
         let Some(cursor) = self.children.get(child) else { return false };
-        let rank = Rank { head: self.head(cursor.key()), child };
+        let Some(head) = self.head(cursor.key()) else { return self.shorten_shared(child) };
+        let rank = Rank { head, child };
         if self.before(rank, root) {
             self.top = Some(rank);
         } else {
@@ -118,6 +153,14 @@ impl<C: Cursor> MergingCursor<C> {
             self.sift_down(0);
         }
         true
+    }
+
+    /// Cuts the shared prefix down to what the child's key has of it.
+    #[cold]
+    fn shorten_shared(&mut self, child: usize) -> bool {
+        let key = self.children.get(child).map_or(&[][..], |child| user_key(child.key()));
+        self.shared.truncate(shared_len(&self.shared, key));
+        self.fill_heap()
     }
 
     /// Makes the heap's root the current child.
@@ -199,19 +242,32 @@ impl<C: Cursor> MergingCursor<C> {
     }
 }
 
-/// The first bytes of the user key, as a number that orders as they do; equal numbers say nothing.
+/// Whether two slices of one length are equal. They are short, and nearly always so: a call costs more than the loop.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let (a_words, a_rest) = a.as_chunks::<8>();
+    let (b_words, b_rest) = b.as_chunks::<8>();
+    let words = a_words.iter().zip(b_words).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b));
+    words && a_rest.iter().zip(b_rest).all(|(a, b)| a == b)
+}
+
+fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The first bytes of the user key at the front of an internal key, as a number that orders as they do. Bytes that the
+/// user key does not have count as zeros.
 #[inline]
 fn head_of(internal_key: &[u8]) -> u128 {
-    if internal_key.len() >= HEAD_BYTES + TRAILER_BYTES
-        && let Some(head) = internal_key.first_chunk::<HEAD_BYTES>()
-    {
-        return u128::from_be_bytes(*head);
-    }
-    let mut head = [0; HEAD_BYTES];
-    for (to, from) in head.iter_mut().zip(user_key(internal_key)) {
-        *to = *from;
-    }
-    u128::from_be_bytes(head)
+    let user_bytes = internal_key.len().saturating_sub(TRAILER_BYTES);
+    let head = if let Some(head) = internal_key.first_chunk::<HEAD_BYTES>() {
+        u128::from_be_bytes(*head)
+    } else if let Some(head) = internal_key.first_chunk::<TRAILER_BYTES>() {
+        u128::from(u64::from_be_bytes(*head)) << 64
+    } else {
+        0
+    };
+    if user_bytes >= HEAD_BYTES { head } else { head & !(u128::MAX >> (8 * user_bytes)) }
 }
 
 impl<C: Cursor> Cursor for MergingCursor<C> {

@@ -173,8 +173,10 @@ fn newest_first(a: &Arc<TableFile>, b: &Arc<TableFile>) -> Ordering {
 }
 
 fn build_level_zero(order: &UserOrder, base: &Level, change: LevelChange) -> Level {
-    let kept = base.files().iter().enumerate().filter(|(place, _)| !change.removed.contains(place));
-    let mut files: Vec<_> = kept.map(|(_, file)| file.clone()).chain(change.added).collect();
+    let LevelChange { mut removed, added } = change;
+    removed.sort_unstable();
+    let kept = base.files().iter().enumerate().filter(|(place, _)| removed.binary_search(place).is_err());
+    let mut files: Vec<_> = kept.map(|(_, file)| file.clone()).chain(added).collect();
     files.sort_by(newest_first);
     let mut level = Level::with_capacity(files.len());
     for file in files {

@@ -4,10 +4,10 @@
 //! clear, so that RocksDB refuses a directory whose data it would not see. Keeps B1 and B2.
 
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, Result};
 
 use super::edit::{LogEnd, VersionEdit};
-use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, text};
+use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
 
 /// RocksDB's tags.
 mod tag {
@@ -171,18 +171,18 @@ pub fn decode_record(record: &[u8]) -> Result<Vec<VersionEdit>> {
 fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
     match tag {
         tag::COMPARATOR => edit.comparator = Some(text(reader.prefixed("comparator")?, "comparator")?),
-        tag::LOG_NUMBER => edit.log_number = Some(FileNumber(reader.varint64("log number")?)),
-        tag::PREV_LOG => edit.prev_log = Some(FileNumber(reader.varint64("previous log number")?)),
-        tag::NEXT_FILE => edit.next_file = Some(FileNumber(reader.varint64("next file number")?)),
-        tag::LAST_SEQUENCE => edit.last_seq = Some(decode_seq(reader)?),
-        tag::MIN_LOG_TO_KEEP => edit.min_log_to_keep = Some(FileNumber(reader.varint64("log to keep")?)),
+        tag::LOG_NUMBER => edit.log_number = Some(decode_number(reader, "log number")?),
+        tag::PREV_LOG => edit.prev_log = Some(decode_number(reader, "previous log number")?),
+        tag::NEXT_FILE => edit.next_file = Some(decode_number(reader, "next file number")?),
+        tag::LAST_SEQUENCE => edit.last_seq = Some(decode_seq(reader, "last sequence number")?),
+        tag::MIN_LOG_TO_KEEP => edit.min_log_to_keep = Some(decode_number(reader, "log to keep")?),
         tag::COMPACT_CURSOR => {
             let level = decode_level(reader)?;
             edit.compact_cursors.push((level, decode_internal_key(reader, "compaction cursor")?));
         }
         tag::DELETED_FILE => {
             let level = decode_level(reader)?;
-            edit.deleted.push((level, FileNumber(reader.varint64("deleted table")?)));
+            edit.deleted.push((level, decode_number(reader, "deleted table")?));
         }
         tag::NEW_FILE => decode_new_file(reader, Form::NewFile, edit)?,
         tag::NEW_FILE_2 => decode_new_file(reader, Form::NewFile2, edit)?,
@@ -200,14 +200,6 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
     Ok(())
 }
 
-fn decode_seq(reader: &mut Reader<'_>) -> Result<SeqNo> {
-    let seq = reader.varint64("sequence number")?;
-    if seq > SeqNo::MAX.0 {
-        return Err(Error::corruption(format!("{seq} is past the end of the sequence numbers")));
-    }
-    Ok(SeqNo(seq))
-}
-
 fn decode_new_file(reader: &mut Reader<'_>, form: Form, edit: &mut VersionEdit) -> Result<()> {
     let file = file_meta_codec::decode(reader, form)?;
     edit.min_log_to_keep = file.min_log_to_keep.or(edit.min_log_to_keep);
@@ -219,13 +211,13 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
     let mut field = Reader::new(reader.prefixed("private field")?);
     match tag {
         private_tag::FENCE => edit.fence = Some(field.varint32("version of the private formats")?),
-        private_tag::FLUSHED_THROUGH => edit.flushed_through = Some(decode_seq(&mut field)?),
+        private_tag::FLUSHED_THROUGH => edit.flushed_through = Some(decode_seq(&mut field, "flushed-through number")?),
         private_tag::LOG_END => edit.log_ends.push(LogEnd {
-            log: FileNumber(field.varint64("log")?),
+            log: decode_number(&mut field, "log")?,
             end_offset: field.varint64("end of a log")?,
-            last_seq: decode_seq(&mut field)?,
+            last_seq: decode_seq(&mut field, "last number of a log")?,
         }),
-        _ => edit.linked_ingests.push(decode_seq(&mut field)?),
+        _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
 }

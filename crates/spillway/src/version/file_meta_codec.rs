@@ -6,6 +6,7 @@ use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
 use base::key::TRAILER_BYTES;
 use base::{Error, FileNumber, Result, SeqNo};
 
+use super::file_name::FILE_NUMBER_MAX;
 use super::table_file::FileMeta;
 use super::version::LEVELS_MAX;
 
@@ -67,7 +68,15 @@ pub(super) fn decode_internal_key(reader: &mut Reader<'_>, what: &str) -> Result
     Ok(key.to_vec())
 }
 
-fn decode_seq(reader: &mut Reader<'_>, what: &str) -> Result<SeqNo> {
+pub(super) fn decode_number(reader: &mut Reader<'_>, what: &str) -> Result<FileNumber> {
+    let number = reader.varint64(what)?;
+    if number > FILE_NUMBER_MAX {
+        return Err(Error::corruption(format!("{what} {number} is larger than file numbers can be")));
+    }
+    Ok(FileNumber(number))
+}
+
+pub(super) fn decode_seq(reader: &mut Reader<'_>, what: &str) -> Result<SeqNo> {
     let seq = reader.varint64(what)?;
     if seq > SeqNo::MAX.0 {
         return Err(Error::corruption(format!("{what} {seq} is past the end of the sequence numbers")));
@@ -77,7 +86,7 @@ fn decode_seq(reader: &mut Reader<'_>, what: &str) -> Result<SeqNo> {
 
 pub(super) fn decode(reader: &mut Reader<'_>, form: Form) -> Result<NewFile> {
     let level = decode_level(reader)?;
-    let mut meta = FileMeta { number: FileNumber(reader.varint64("table number")?), ..FileMeta::default() };
+    let mut meta = FileMeta { number: decode_number(reader, "table number")?, ..FileMeta::default() };
     if form == Form::NewFile3 {
         meta.path_id = reader.varint32("path id")?;
     }

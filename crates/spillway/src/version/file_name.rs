@@ -2,6 +2,9 @@
 
 use base::FileNumber;
 
+/// The largest number of a file: RocksDB keeps the path id in the two bits above.
+pub const FILE_NUMBER_MAX: u64 = (1 << 62) - 1;
+
 /// What a file in a database directory is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {
@@ -78,7 +81,7 @@ fn parse_number(digits: &str) -> Option<FileNumber> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    digits.parse().ok().map(FileNumber)
+    digits.parse().ok().filter(|&number| number <= FILE_NUMBER_MAX).map(FileNumber)
 }
 
 #[cfg(test)]
@@ -88,7 +91,7 @@ mod tests {
     #[test]
     fn every_type_reads_back_its_own_name() {
         for (file_type, shape) in &SHAPES {
-            for number in [0, 1, 7, 999_999, 1_000_000, u64::MAX] {
+            for number in [0, 1, 7, 999_999, 1_000_000, FILE_NUMBER_MAX] {
                 let name = format(*file_type, FileNumber(number));
                 let expected = if matches!(shape, Shape::Fixed(_)) { 0 } else { number };
                 assert_eq!(parse(&name), Some((*file_type, FileNumber(expected))), "{name}");
@@ -126,6 +129,7 @@ mod tests {
             "CURRENT2",
             "LOG",
             "99999999999999999999.sst",
+            "4611686018427387904.sst",
             "../000001.sst",
             "0x10.log",
             "000001.splog ",

@@ -19,6 +19,7 @@ pub mod snapshot;
 pub mod table_file;
 pub mod table_store;
 mod tail;
+#[expect(clippy::module_inception, reason = "the folder is named for what it revolves around")]
 pub mod version;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! names its offset (D2).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{Error, FileNumber, InternalOrder, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
@@ -30,6 +31,7 @@ pub struct Recovered {
     pub families: Vec<RecoveredFamily>,
     /// Larger than the number of any file in the directory.
     pub next_file: FileNumber,
+    /// At or above every number that the MANIFEST names (S1).
     pub last_seq: SeqNo,
     /// The largest family id ever used.
     pub max_family: u32,
@@ -60,8 +62,21 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     })?;
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.warnings.extend(warnings);
-    recovered.next_file = recovered.next_file.max(FileNumber(largest_number(vfs, dir)?.saturating_add(1)));
+    recovered.pass_numbers_in(vfs, dir)?;
     Ok(recovered)
+}
+
+impl Recovered {
+    /// Has the next file number pass every file of ours in a directory, whatever a crash left there.
+    ///
+    /// # Errors
+    /// What reading the directory yields.
+    pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        let names = vfs.read_dir(dir)?;
+        let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
+        self.next_file = self.next_file.max(FileNumber(numbers.max().unwrap_or(0)));
+        Ok(())
+    }
 }
 
 /// Shows `visit` each record of a MANIFEST with its edits. Returns warnings.
@@ -100,12 +115,6 @@ pub(super) fn read_edits(
 
 fn cut_off(path: &Path, offset: u64) -> String {
     format!("the last record of {} was cut off at byte {offset}; nothing had relied on it", path.display())
-}
-
-/// The largest number of any of our files in a directory.
-fn largest_number(vfs: &dyn Vfs, dir: &Path) -> Result<u64> {
-    let names = vfs.read_dir(dir)?;
-    Ok(names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0).max().unwrap_or(0))
 }
 
 /// The directories of a family's tables, by path id.
@@ -157,12 +166,7 @@ impl RecoveredFamily {
     ///
     /// # Errors
     /// `Corruption` where tables overlap in a sorted level or lie below the last one.
-    pub fn version(
-        &self,
-        order: InternalOrder,
-        num_levels: usize,
-        store: &std::sync::Arc<TableStore>,
-    ) -> Result<Version> {
+    pub fn version(&self, order: InternalOrder, num_levels: usize, store: &Arc<TableStore>) -> Result<Version> {
         let base = Version::empty(order, num_levels);
         let mut builder = VersionBuilder::new(&base, store);
         builder.apply(&VersionEdit { added: self.tables.clone(), ..VersionEdit::new(self.id) })?;

@@ -163,10 +163,13 @@ impl Replay {
         };
         let mut families = Vec::with_capacity(self.families.len());
         let mut largest_file = manifest;
+        let log_ends: Vec<_> = self.log_ends.into_values().collect();
+        let mut last_seq = log_ends.iter().map(|end| end.last_seq).fold(last_seq, SeqNo::max);
         for (id, family) in self.families {
             let family = family.finish(id)?;
             let numbers = family.tables.iter().map(|(_, meta)| meta.number);
-            largest_file = numbers.max().unwrap_or_default().max(largest_file);
+            largest_file = numbers.fold(largest_file, FileNumber::max);
+            last_seq = family.last_seq().max(last_seq);
             families.push(family);
         }
         Ok(Recovered {
@@ -176,11 +179,21 @@ impl Replay {
             last_seq,
             max_family: self.max_family,
             min_log_to_keep: self.min_log_to_keep,
-            log_ends: self.log_ends.into_values().collect(),
+            log_ends,
             db_id: self.db_id,
             fenced: self.fence.is_some(),
             warnings: self.warnings,
         })
+    }
+}
+
+impl RecoveredFamily {
+    /// The largest sequence number that is told of.
+    fn last_seq(&self) -> SeqNo {
+        // `MAX` stands for a table whose numbers LevelDB did not write.
+        let tables = self.tables.iter().map(|(_, meta)| meta.largest_seq).filter(|&seq| seq != SeqNo::MAX);
+        let ingests = self.linked_ingests.iter().copied();
+        tables.chain(ingests).fold(self.flushed_through.unwrap_or_default(), SeqNo::max)
     }
 }
 

@@ -65,8 +65,8 @@ impl OpenSlots {
         let Some(max) = self.max else {
             return;
         };
-        // Dropped after the lock: the last handle of a table may go here, and its file be queued.
-        let mut closing = Vec::new();
+        // Closed and dropped after the lock: the last handle of a table may go here, and its file be queued.
+        let mut passed = Vec::new();
         let mut clock = self.clock.lock();
         clock.push_back(file);
         // Every pass clears a mark or removes an entry, so two rounds find what to close.
@@ -75,14 +75,14 @@ impl OpenSlots {
             steps -= 1;
             let Some(oldest) = clock.pop_front() else { break };
             let Some(open) = oldest.upgrade() else { continue };
-            if open.take_touched() {
+            let is_idle = !open.take_touched();
+            if !is_idle {
                 clock.push_back(oldest);
-            } else {
-                open.close();
             }
-            closing.push(open);
+            passed.push((open, is_idle));
         }
         drop(clock);
+        passed.iter().filter(|(_, is_idle)| *is_idle).for_each(|(file, _)| file.close());
     }
 
     /// Tables that hold a slot; those whose handles are gone count until the hand passes.

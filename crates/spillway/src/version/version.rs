@@ -21,7 +21,8 @@ impl Version {
     /// No tables at all.
     pub fn empty(order: InternalOrder, num_levels: usize) -> Self {
         assert!((1..=LEVELS_MAX).contains(&num_levels), "{num_levels} levels");
-        Version { order, levels: vec![Arc::new(Level::default()); num_levels] }
+        let empty = Arc::new(Level::default());
+        Version { order, levels: vec![empty; num_levels] }
     }
 
     pub(super) fn from_levels(order: InternalOrder, levels: Vec<Arc<Level>>) -> Self {

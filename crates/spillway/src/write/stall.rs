@@ -189,6 +189,16 @@ impl Stall {
         self.debt.load(Ordering::Acquire) >= STOPPED
     }
 
+    /// The rate that all writers together are held to, where they are.
+    pub fn delayed_bytes_per_second(&self) -> Option<u64> {
+        let level = self.debt().level;
+        (level > 0.0 && !self.is_stopped()).then(|| self.rate_at(level) as u64)
+    }
+
+    fn rate_at(&self, debt: f64) -> f64 {
+        self.rate * (1.0 - debt).max(RATE_LEFT_MIN)
+    }
+
     /// Lets every waiting writer go: the database closes or became read-only.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
@@ -207,7 +217,7 @@ impl Stall {
         if debt.level <= 0.0 || self.is_stopped() {
             return;
         }
-        let rate = self.rate * (1.0 - debt.level).max(RATE_LEFT_MIN);
+        let rate = self.rate_at(debt.level);
         let cost_us = (bytes as f64 * 1e6 / rate).ceil() as u64;
         let now_us = self.vfs.now().as_micros() as u64;
         let mut free_us = now_us;

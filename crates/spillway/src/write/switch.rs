@@ -9,7 +9,7 @@ use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
 
-use crate::core::{Core, FamilyState, State};
+use crate::core::{Core, FamilyState};
 use crate::family::Family;
 use crate::read::view::ReadView;
 use crate::write::admission::stalled;
@@ -131,7 +131,8 @@ impl Core {
 
     /// Makes the spares of families that were written since their memtable became mutable. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
-        for family in self.families_without_spare(&mut self.state.lock()) {
+        let lacking = self.families_without_spare();
+        for family in lacking {
             let made = family.create_memtable(0)?;
             let mut state = self.state.lock();
             if let Some(state) = state.families.get_mut(&family.id()) {
@@ -141,7 +142,8 @@ impl Core {
         Ok(())
     }
 
-    fn families_without_spare(&self, state: &mut State) -> Vec<Arc<Family>> {
+    fn families_without_spare(&self) -> Vec<Arc<Family>> {
+        let state = self.state.lock();
         let lacks_one = |f: &&FamilyState| f.spare.is_none() && !f.mutable.is_unused();
         state.families.values().filter(lacks_one).map(|f| f.family.clone()).collect()
     }

@@ -1,6 +1,6 @@
 //! Writes a block of entries: data blocks, and the meta blocks that share their layout.
 
-use base::coding::{put_u32, put_varint64};
+use base::coding::{put_u32, put_varint64, varint_len};
 use base::key;
 
 use super::HASH_INDEX;
@@ -85,6 +85,14 @@ impl BlockBuilder {
     pub fn estimated_bytes(&self) -> usize {
         let hash = self.hash_index.as_ref().map_or(0, HashIndexBuilder::estimated_bytes);
         self.bytes.len() + self.restarts.len() * 4 + 4 + hash
+    }
+
+    /// The same with one entry more, counted as RocksDB counts it: no prefix shared, four bytes for its length.
+    #[inline]
+    pub fn estimated_bytes_with(&self, key: &[u8], value: &[u8]) -> usize {
+        let restart = if self.since_restart == self.restart_interval { 4 } else { 0 };
+        let lengths = 4 + varint_len(key.len() as u64) + varint_len(value.len() as u64);
+        self.estimated_bytes() + restart + lengths + key.len() + value.len()
     }
 
     /// Ends the block and shows its bytes; [`reset`](BlockBuilder::reset) makes room for the next.

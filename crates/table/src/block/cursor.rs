@@ -35,6 +35,9 @@ impl GlobalSeq {
     }
 }
 
+/// Bytes of keys kept for a backward walk: shared prefixes let a small block claim any number (B2).
+pub(super) const PASSED_KEYS_MAX: usize = 1 << 20;
+
 /// An entry passed on a backward walk, kept so that `prev` need not parse its restart interval again.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
@@ -61,12 +64,6 @@ pub struct BlockCursor {
     /// The entries of one restart interval up to the current one, and their keys, one behind the other.
     passed: Vec<Passed>,
     passed_keys: Vec<u8>,
-}
-
-impl Default for Entry {
-    fn default() -> Self {
-        Entry { shared: 0, key_start: 0, key_end: 0, value_end: 0 }
-    }
 }
 
 impl BlockCursor {
@@ -182,6 +179,9 @@ impl BlockCursor {
     /// As [`seek`](Self::seek), going by the hash index where there is one: for targets whose user key is wanted and
     /// nothing else. `None`: the hash index says that the block has no such user key.
     pub fn seek_for_get(&mut self, target: &[u8], order: &InternalOrder) -> Option<bool> {
+        if order.user.equal_keys_can_differ() || order.user.timestamp_bytes() > 0 {
+            return Some(self.seek(target, order)); // the hash goes by bytes
+        }
         match self.entries().bucket(|| hash_of(key::user_key(target))) {
             None | Some(Bucket::Collision) => Some(self.seek(target, order)),
             Some(Bucket::Empty) => {
@@ -236,6 +236,9 @@ impl BlockCursor {
             return false;
         }
         loop {
+            if self.passed_keys.len() > PASSED_KEYS_MAX {
+                self.keep_last_passed();
+            }
             let mut keys = std::mem::take(&mut self.passed_keys);
             keys.extend_from_slice(self.stored_key());
             self.passed_keys = keys;
@@ -246,6 +249,23 @@ impl BlockCursor {
             if self.entry.value_end >= self.entries().entries_end() || !self.step() {
                 return self.fail();
             }
+        }
+    }
+
+    /// Memory held for backward walks.
+    #[cfg(test)]
+    pub(super) fn passed_bytes(&self) -> usize {
+        self.passed_keys.capacity()
+    }
+
+    /// Forgets all entries passed but the last: those before it are found by another pass.
+    fn keep_last_passed(&mut self) {
+        let start = self.passed.iter().rev().nth(1).map_or(0, |before| before.key_end);
+        if let Some(mut last) = self.passed.pop() {
+            last.key_end -= start;
+            self.passed.clear();
+            self.passed.push(last);
+            self.passed_keys.drain(..start);
         }
     }
 

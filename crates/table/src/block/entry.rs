@@ -3,7 +3,7 @@
 use base::coding::decode_varint32;
 
 /// An entry taken apart; offsets are the block's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Bytes kept of the key before.
     pub shared: usize,

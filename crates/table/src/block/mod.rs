@@ -27,6 +27,10 @@ const SEPARATED_VALUES: u32 = 1 << 28;
 const UNIFORM: u32 = 1 << 29;
 const HASH_INDEX: u32 = 1 << 31;
 
+/// How many times a block's size its keys may have, beyond what is free: RocksDB's writers stay below 20.
+const EXPANSION_MAX: usize = 64;
+const EXPANDED_KEYS_FREE: usize = 1 << 20;
+
 /// A block's contents, decompressed, its footer checked.
 #[derive(Debug, Default)]
 pub struct Block {
@@ -114,6 +118,12 @@ impl Block {
 
     pub fn has_hash_index(&self) -> bool {
         self.buckets != 0
+    }
+
+    /// Bytes that the block's keys may have together once written out: shared prefixes let a small block claim any
+    /// number (B2).
+    pub fn expanded_keys_max(&self) -> usize {
+        self.bytes.len().saturating_mul(EXPANSION_MAX).saturating_add(EXPANDED_KEYS_FREE)
     }
 
     /// Heap bytes: what the block cache is charged.

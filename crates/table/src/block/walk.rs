@@ -13,6 +13,7 @@ use super::{Block, parse_entry};
 pub fn walk(block: &Block, mut visit: impl FnMut(&[u8], Range<usize>) -> Result<()>) -> Result<()> {
     let mut key = Vec::new();
     let mut at = 0;
+    let mut expanded = 0;
     while at < block.entries_end() {
         let malformed = || Error::corruption(format!("malformed entry at byte {at} of a block"));
         let entry = parse_entry(block.entries(), at).ok_or_else(malformed)?;
@@ -21,6 +22,10 @@ pub fn walk(block: &Block, mut visit: impl FnMut(&[u8], Range<usize>) -> Result<
         }
         key.truncate(entry.shared);
         key.extend_from_slice(block.bytes().get(entry.key_start..entry.key_end).ok_or_else(malformed)?);
+        expanded += key.len();
+        if expanded > block.expanded_keys_max() {
+            return Err(Error::corruption("a block's keys are far larger than the block"));
+        }
         visit(&key, entry.key_end..entry.value_end)?;
         at = entry.value_end;
     }

@@ -75,6 +75,9 @@ impl IndexBlock {
             if !format.user_keys && before.len() < key::TRAILER_BYTES {
                 return Err(malformed());
             }
+            if index.keys.len() > block.expanded_keys_max() {
+                return Err(Error::corruption("an index block's keys are far larger than the block"));
+            }
             at = index.push_value(block, &entry, format, &mut handle)?;
             handle.check_within(limit)?;
         }
@@ -187,7 +190,8 @@ mod tests {
             .scan(0u64, |offset, i| {
                 let handle = BlockHandle { offset: *offset, size: 100 + i * 37 % 90 };
                 *offset = handle.end();
-                let separator = base::key::encode(format!("k{i:04}").as_bytes(), base::SeqNo(i), base::ValueKind::Value);
+                let separator =
+                    base::key::encode(format!("k{i:04}").as_bytes(), base::SeqNo(i), base::ValueKind::Value);
                 Some((separator, handle, b"first---".to_vec()))
             })
             .collect();

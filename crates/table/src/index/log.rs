@@ -54,11 +54,7 @@ impl IndexLog {
     ///
     /// # Errors
     /// Whatever `visit` returns.
-    pub fn for_each(
-        &self,
-        handles: &[BlockHandle],
-        mut visit: impl FnMut(IndexEntry<'_>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn for_each(&self, handles: &[BlockHandle], mut visit: impl FnMut(IndexEntry<'_>) -> Result<()>) -> Result<()> {
         assert_eq!(handles.len(), self.entries, "every block logged is written");
         let mut reader = Reader::new(&self.bytes);
         for &handle in handles {

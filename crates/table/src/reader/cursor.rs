@@ -148,9 +148,8 @@ impl Cursor for TableCursor {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
-        let found = self.find(Enter::At(target), |index, table, fetch| {
-            index.seek(target, &table.order, &table.file, fetch)
-        });
+        let found =
+            self.find(Enter::At(target), |index, table, fetch| index.seek(target, &table.order, &table.file, fetch));
         if self.error.is_some() {
             return false;
         }

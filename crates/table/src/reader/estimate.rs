@@ -7,7 +7,7 @@ use crate::index::IndexSlot;
 
 impl BlockBasedTable {
     fn estimate_fetch(&self) -> Fetch {
-        Fetch { verify_checksums: true, fill_cache: true, class: vfs::IoClass::Other }
+        Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: vfs::IoClass::Other }
     }
 
     /// The offset of the block that `internal_key` would be in; the end of the data past the last key.

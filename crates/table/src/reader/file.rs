@@ -22,6 +22,8 @@ const TRAILER: usize = BLOCK_TRAILER_BYTES as usize;
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch {
     pub verify_checksums: bool,
+    /// False reads the file even where the cache has the block.
+    pub ask_cache: bool,
     pub fill_cache: bool,
     pub class: IoClass,
 }
@@ -30,6 +32,7 @@ impl From<&TableReadOptions> for Fetch {
     fn from(options: &TableReadOptions) -> Self {
         Fetch {
             verify_checksums: options.verify_checksums,
+            ask_cache: true,
             fill_cache: options.fill_cache,
             class: options.class,
         }
@@ -94,7 +97,9 @@ impl TableFile {
 
     /// A block's contents, decompressed; `dictionary` for data blocks.
     pub fn contents(&self, handle: BlockHandle, fetch: Fetch, dictionary: Option<&Dictionary>) -> Result<Vec<u8>> {
-        self.read(handle, fetch).and_then(|raw| self.open(handle, raw, fetch, dictionary)).map_err(|e| self.locate(e, handle))
+        self.read(handle, fetch)
+            .and_then(|raw| self.open(handle, raw, fetch, dictionary))
+            .map_err(|e| self.locate(e, handle))
     }
 
     /// A block's stored bytes with their trailer.
@@ -182,12 +187,7 @@ impl TableFile {
     }
 
     /// A data block, from the cache where it is there. `readahead` is the cursor's, where a cursor asks.
-    pub fn data_block(
-        &self,
-        handle: BlockHandle,
-        fetch: Fetch,
-        readahead: Option<&mut Readahead>,
-    ) -> Result<BlockRef> {
+    pub fn data_block(&self, handle: BlockHandle, fetch: Fetch, readahead: Option<&mut Readahead>) -> Result<BlockRef> {
         self.cached(handle, BlockRole::Entries, fetch, || {
             let dictionary = self.dictionary.as_ref();
             let ahead = match readahead {
@@ -226,7 +226,7 @@ impl TableFile {
         load: impl FnOnce() -> Result<CachedBlock>,
     ) -> Result<BlockRef> {
         let key = BlockKey { id: self.id, offset: handle.offset };
-        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+        if let Some(found) = self.cache.as_ref().filter(|_| fetch.ask_cache).and_then(|cache| cache.get(key)) {
             found.check(role).map_err(|e| self.locate(e, handle))?;
             return Ok(found);
         }

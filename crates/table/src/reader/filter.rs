@@ -9,6 +9,7 @@ use super::file::{Fetch, TableFile};
 use super::index::Meta;
 use crate::cached::{BlockRef, BlockRole};
 use crate::filter::FilterReader;
+use crate::handle::BlockHandle;
 use crate::index::IndexFormat;
 
 /// A table's filter. What it cannot answer, may match.
@@ -32,6 +33,9 @@ impl TableFilter {
 
     /// False where the table certainly holds no entry of the user key of `target`.
     pub fn may_hold_key(&self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
+        if order.user.equal_keys_can_differ() {
+            return Ok(true); // a filter goes by bytes
+        }
         let user_key = order.user.strip_timestamp(key::user_key(target));
         if self.whole_keys {
             return self.may_match(user_key, target, order, (file, fetch));
@@ -52,6 +56,17 @@ impl TableFilter {
             Some(prefix) => self.may_match(prefix, target, order, (file, fetch)),
             None => Ok(true),
         }
+    }
+
+    /// Where the partitions lie; none for a whole filter.
+    pub fn partitions(&self, file: &TableFile, fetch: Fetch) -> Result<Vec<BlockHandle>> {
+        let block = match &self.block {
+            _ if !self.partitioned => return Ok(Vec::new()),
+            Meta::Held(block) => block.clone(),
+            Meta::Cached(handle) => file.index_block(*handle, filter_index_format(file), fetch)?,
+        };
+        let index = block.as_index();
+        Ok((0..index.len()).filter_map(|at| index.get(at)).map(|slot| slot.handle).collect())
     }
 
     fn may_match(

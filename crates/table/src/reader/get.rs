@@ -10,6 +10,9 @@ use crate::block::BlockCursor;
 use crate::handle::BlockHandle;
 use crate::{TableReadOptions, TableValue, Visit};
 
+/// One huge key must not hold memory for good.
+const KEY_BUFFER_KEPT_MAX: usize = 64 << 10;
+
 thread_local! {
     /// Where lookups rebuild keys: one allocation per thread.
     static KEY_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -32,7 +35,10 @@ impl BlockBasedTable {
         let mut index = self.index.cursor(&self.file, fetch)?;
         let mut data = BlockCursor::with_buffer(self.global, KEY_BUFFER.take());
         let result = self.get_at(key, fetch, &mut Position { index: &mut index, data: &mut data, handle: None }, visit);
-        KEY_BUFFER.set(data.into_buffer());
+        let mut buffer = data.into_buffer();
+        buffer.clear();
+        buffer.shrink_to(KEY_BUFFER_KEPT_MAX);
+        KEY_BUFFER.set(buffer);
         result
     }
 
@@ -66,8 +72,8 @@ impl BlockBasedTable {
         let mut found = position.index.seek(key.internal(), &self.order, &self.file, fetch)?;
         while found {
             let Some(slot) = position.index.slot() else { break };
-            let before_block = !slot.first_key.is_empty()
-                && self.order.user.compare(user_key, key::user_key(slot.first_key)).is_lt();
+            let before_block =
+                !slot.first_key.is_empty() && self.order.user.compare(user_key, key::user_key(slot.first_key)).is_lt();
             if before_block {
                 break;
             }
@@ -102,8 +108,7 @@ impl BlockBasedTable {
             let Some(entry) = ParsedKey::parse(data.key()) else {
                 return Err(unknown_kind(data.key()));
             };
-            let value =
-                TableValue { bytes: data.value(), owner: Some((data.block(), data.value_range().start)) };
+            let value = TableValue { bytes: data.value(), owner: Some((data.block(), data.value_range().start)) };
             if !visit(entry.seq, entry.kind, value) {
                 return Ok(Walk::Done);
             }

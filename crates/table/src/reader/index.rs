@@ -41,7 +41,13 @@ impl TableIndex {
 
     /// A cursor on no entry.
     pub fn cursor(&self, file: &TableFile, fetch: Fetch) -> Result<IndexCursor> {
-        Ok(IndexCursor { top: self.top(file, fetch)?, top_at: 0, part: None, at: usize::MAX, partitioned: self.partitioned })
+        Ok(IndexCursor {
+            top: self.top(file, fetch)?,
+            top_at: 0,
+            part: None,
+            at: usize::MAX,
+            partitioned: self.partitioned,
+        })
     }
 }
 

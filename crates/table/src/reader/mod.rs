@@ -134,9 +134,10 @@ impl Table for BlockBasedTable {
     fn memory_bytes(&self) -> usize {
         let filter = self.filter.as_ref().map_or(0, TableFilter::memory_bytes);
         let dictionary = self.file.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
-        let tombstones = self.tombstones.as_ref().map_or(0, |all| {
-            all.fragments().iter().map(|f| f.start.len() + f.end.len() + f.seqs.len() * 8 + 72).sum()
-        });
+        let tombstones = self
+            .tombstones
+            .as_ref()
+            .map_or(0, |all| all.fragments().iter().map(|f| f.start.len() + f.end.len() + f.seqs.len() * 8 + 72).sum());
         size_of::<Self>() + self.index.memory_bytes() + filter + dictionary + tombstones
     }
 }
@@ -144,9 +145,9 @@ impl Table for BlockBasedTable {
 /// What an entry of a kind that this version does not read is.
 fn unknown_kind(internal_key: &[u8]) -> Error {
     match key::split(internal_key).map(|(_, trailer)| trailer as u8) {
-        Some(kind @ (0x11 | 0x10 | 0x14..=0x19)) => Error::unsupported(format!(
-            "entry of kind {kind:#04x} (blob reference, wide columns or timestamp)"
-        )),
+        Some(kind @ (0x11 | 0x10 | 0x14..=0x19)) => {
+            Error::unsupported(format!("entry of kind {kind:#04x} (blob reference, wide columns or timestamp)"))
+        }
         Some(kind) => Error::corruption(format!("entry of unknown kind {kind:#04x}")),
         None => Error::corruption("an entry's key is shorter than its trailer"),
     }

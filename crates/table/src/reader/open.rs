@@ -93,7 +93,7 @@ impl BlockBasedTable {
         }
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
         let footer = Footer::decode(&tail.bytes, file_bytes)?;
-        let fetch = Fetch { verify_checksums: true, fill_cache: true, class: context.class };
+        let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: context.class };
         let through_tail = TableFile::new(Arc::new(tail), path.into(), file_bytes, footer, context.cache.clone());
         let mut opening = Opening { context, file: through_tail, fetch };
 
@@ -113,7 +113,16 @@ impl BlockBasedTable {
         let global = global_seq(&properties, context)?;
         let tombstones = opening.tombstones(&metaindex, global)?;
         let file = opening.file.with_file(file, dictionary);
-        Ok(BlockBasedTable { order: context.order.clone(), file, metaindex, properties, index, filter, global, tombstones })
+        Ok(BlockBasedTable {
+            order: context.order.clone(),
+            file,
+            metaindex,
+            properties,
+            index,
+            filter,
+            global,
+            tombstones,
+        })
     }
 }
 
@@ -126,9 +135,8 @@ impl Opening<'_> {
 
     /// The properties, checked against the family's order.
     fn properties(&self, metaindex: &Metaindex) -> Result<Properties> {
-        let handle = metaindex
-            .get(properties::BLOCK_NAME)
-            .ok_or_else(|| Error::corruption("the table has no properties"))?;
+        let handle =
+            metaindex.get(properties::BLOCK_NAME).ok_or_else(|| Error::corruption("the table has no properties"))?;
         let block = self.properties_block(handle)?;
         let properties = Properties::decode(&block).map_err(|e| e.at_offset(handle.offset))?;
         let expected = self.context.order.user.name();
@@ -170,9 +178,7 @@ impl Opening<'_> {
     fn index(&self, metaindex: &Metaindex, properties: &Properties) -> Result<TableIndex> {
         let handle = match self.file.footer().index {
             Some(handle) => handle,
-            None => metaindex
-                .get(metaindex::INDEX)
-                .ok_or_else(|| Error::corruption("the metaindex names no index"))?,
+            None => metaindex.get(metaindex::INDEX).ok_or_else(|| Error::corruption("the metaindex names no index"))?,
         };
         let partitioned = properties.index_type == IndexType::TwoLevel;
         let mut index = TableIndex { top: Meta::Cached(handle), partitioned };

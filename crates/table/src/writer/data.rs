@@ -85,8 +85,7 @@ impl BlockWriter {
         };
         let dictionary = held.make_dictionary(config);
         if !dictionary.is_empty() {
-            let compressor =
-                Compressor::with_dictionary(config.compression, &config.compression_options, &dictionary)?;
+            let compressor = Compressor::with_dictionary(config.compression, &config.compression_options, &dictionary)?;
             self.data_compressor = Some(compressor);
             self.dictionary = Some(Dictionary::new(dictionary.clone()));
             self.dictionary_bytes = dictionary;

@@ -6,13 +6,13 @@ use base::{Error, Result, SeqNo, ValueKind};
 
 use super::BlockBasedTableBuilder;
 use super::filter::FilterPart;
+use crate::TableSummary;
 use crate::block::BlockBuilder;
 use crate::footer::Footer;
 use crate::handle::BlockHandle;
 use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
-use crate::properties::{self, ExternalFile};
-use crate::TableSummary;
 use crate::metaindex::{self as meta_names, Metaindex};
+use crate::properties::{self, ExternalFile};
 
 impl BlockBasedTableBuilder {
     pub(super) fn finish_table(mut self: Box<Self>) -> Result<TableSummary> {
@@ -45,8 +45,8 @@ impl BlockBasedTableBuilder {
             index: Some(index),
             base_context_checksum: 0,
         };
-        let point_bounds = (!self.first_key.is_empty())
-            .then(|| (std::mem::take(&mut self.first_key), self.block.last_key().to_vec()));
+        let point_bounds =
+            (!self.first_key.is_empty()).then(|| (std::mem::take(&mut self.first_key), self.block.last_key().to_vec()));
         let (smallest_seq, largest_seq) = self.seqs.unwrap_or((SeqNo::ZERO, SeqNo::ZERO));
         let file_bytes = self.writer.sink.finish(&footer.encode())?;
         Ok(TableSummary { file_bytes, point_bounds, smallest_seq, largest_seq, properties: self.properties })
@@ -59,15 +59,16 @@ impl BlockBasedTableBuilder {
         let partitioned = filter.is_partitioned();
         let (parts, entries) = filter.finish(self.index.last_separator());
         self.properties.filter_entries = entries;
-        let start = self.writer.sink.offset();
+        // RocksDB counts a filter's bytes without trailers.
+        self.properties.filter_bytes = parts.iter().map(|part| part.contents.len() as u64).sum();
         if partitioned && !parts.is_empty() {
             let handle = self.write_filter_partitions(&parts, IndexFormat { first_keys: false, ..format })?;
+            self.properties.filter_bytes += handle.size;
             metaindex.insert(meta_names::PARTITIONED_FILTER, handle);
         } else if let Some(full) = parts.first() {
             let handle = self.writer.write_raw(&full.contents)?;
             metaindex.insert(meta_names::FULL_FILTER, handle);
         }
-        self.properties.filter_bytes = self.writer.sink.offset() - start;
         Ok(())
     }
 

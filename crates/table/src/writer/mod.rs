@@ -25,8 +25,8 @@ use crate::index::{IndexLog, PrefixBlocks};
 use crate::properties::Properties;
 use crate::{TableBuilder, TableSummary};
 
-/// Bytes of an entry's three lengths at the least, as the estimate of a block's size counts them.
-const ENTRY_HEADER_BYTES: usize = 3;
+/// Key and value together. Offsets in a block have 32 bits; the rest is for what a block may hold before its last entry.
+const ENTRY_BYTES_MAX: usize = (4 << 30) - (64 << 20);
 /// Bytes of footer, properties and metaindex, about.
 const TAIL_BYTES: u64 = 1500;
 
@@ -104,8 +104,7 @@ impl BlockBasedTableBuilder {
             return false;
         }
         let (now, most) = (self.block.estimated_bytes(), self.config.options.block_size);
-        let then = now + key.len() + value.len() + ENTRY_HEADER_BYTES;
-        now >= most || (then > most && now > self.nearly_full_bytes)
+        now >= most || (now > self.nearly_full_bytes && self.block.estimated_bytes_with(key, value) > most)
     }
 
     /// Writes the block being filled; `next_key` begins the one after it.
@@ -143,8 +142,8 @@ impl BlockBasedTableBuilder {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        if u32::try_from(key.len() + value.len()).is_err() {
-            return Err(Error::invalid_argument("an entry of more than 4 GiB"));
+        if key.len() + value.len() > ENTRY_BYTES_MAX {
+            return Err(Error::invalid_argument("an entry too large for a block: 4032 MiB at most"));
         }
         if self.config.ingestable && entry.seq != SeqNo::ZERO {
             return Err(Error::invalid_argument("the keys of a table to be ingested have sequence number 0"));
@@ -206,8 +205,7 @@ impl TableBuilder for BlockBasedTableBuilder {
     }
 
     fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
-        let entry =
-            ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
+        let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
         self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
         let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
         entry.encode_to(&mut key);
@@ -231,6 +229,3 @@ impl TableBuilder for BlockBasedTableBuilder {
         self.finish_table().map_err(|e| e.at_path(path))
     }
 }
-
-#[cfg(test)]
-mod tests;

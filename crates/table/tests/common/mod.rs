@@ -1,5 +1,6 @@
 //! Tables in memory, for the tests of this crate.
 #![allow(dead_code, reason = "every test file uses another part of it")]
+#![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

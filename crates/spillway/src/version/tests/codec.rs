@@ -160,9 +160,10 @@ fn damage_is_named() {
         (vec![5, 0, 7, 1, 2, 3, 4, 5, 6, 7], "compaction cursor is 7 bytes, too short for an internal key"),
         (vec![1, 2, 0xff, 0xff], "comparator is not UTF-8"),
         (vec![1, 200, 1, b'a'], "comparator is truncated or malformed"),
-        (high_seq, "72057594037927936 is past the end of the sequence numbers"),
+        (high_seq, "last sequence number 72057594037927936 is past the end of the sequence numbers"),
         (reversed, "table 000009 has its sequence numbers the wrong way round"),
         (new_file_4(&[5, 2, 1, 1]), "field 5 of table 000009 is too long"),
+        (vec![3, 255, 255, 255, 255, 255, 255, 255, 255, 127], "is larger than file numbers can be"),
         (tagged(0x5350_0001, &[1, 1]), "a private field is too long"),
     ] {
         let error = decode_record(&record).unwrap_err();

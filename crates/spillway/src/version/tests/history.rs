@@ -6,6 +6,7 @@ use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
+use crate::version::edit::LogEnd;
 use crate::version::edit_codec::encode_record;
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, TablePaths, recover};
@@ -130,6 +131,20 @@ fn numbers_only_grow() {
     assert_eq!((recovered.next_file, recovered.last_seq), (FileNumber(100), SeqNo(50)));
     assert_eq!((recovered.min_log_to_keep, recovered.families[0].log_number), (FileNumber(8), FileNumber(9)));
     assert_eq!(recovered.warnings, ["the family \"default\" goes back from log 000009 to 000003"]);
+}
+
+#[test]
+fn sequence_numbers_go_on_above_every_number_there() {
+    let edit = |edit: VersionEdit| {
+        let head = VersionEdit { last_seq: Some(SeqNo(5)), ..head() };
+        recover(&*written(&[VersionEdit::fence(), head, edit]), dir()).unwrap().last_seq
+    };
+    assert_eq!(edit(VersionEdit::default()), SeqNo(5));
+    assert_eq!(edit(add(70, 1)), SeqNo(70));
+    assert_eq!(edit(VersionEdit { flushed_through: Some(SeqNo(8)), ..VersionEdit::default() }), SeqNo(8));
+    assert_eq!(edit(VersionEdit { linked_ingests: vec![SeqNo(9)], ..VersionEdit::default() }), SeqNo(9));
+    let end = LogEnd { log: FileNumber(3), end_offset: 0, last_seq: SeqNo(77) };
+    assert_eq!(edit(VersionEdit { log_ends: vec![end], ..VersionEdit::default() }), SeqNo(77));
 }
 
 #[test]

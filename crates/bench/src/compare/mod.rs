@@ -1,0 +1,122 @@
+//! db_bench and this program in turns, in one run, on the same flags; what they print becomes lines of JSON.
+//!
+//! Both are read by the same parser and timed by the same clock from outside: processor time is sampled from the kernel
+//! as each line of output arrives, so that it covers background threads on both sides.
+
+mod output;
+mod record;
+mod side;
+mod suite;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result};
+use vfs::{IfExists, IoClass, Vfs};
+
+pub use output::Distribution;
+pub use record::Record;
+
+use crate::machine::{self, Machine};
+use side::Side;
+use suite::{Scale, Step};
+
+/// What `compare` takes.
+#[derive(clap::Args, Debug)]
+pub struct Comparison {
+    /// An empty or new folder for the databases, on the file system to be measured. They are deleted at the end.
+    #[arg(long)]
+    dir: PathBuf,
+    /// The file of JSON lines to write.
+    #[arg(long)]
+    out: PathBuf,
+    /// Keys of the fills.
+    #[arg(long, default_value_t = 20_000_000)]
+    num: u64,
+    /// Lookups and seeks of each benchmark that reads.
+    #[arg(long, default_value_t = 2_000_000)]
+    reads: u64,
+    /// How often everything is run on each side; the side that goes first changes.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Only the steps of these names, separated by commas.
+    #[arg(long)]
+    steps: Option<String>,
+    /// RocksDB's program.
+    #[arg(long, default_value = "db_bench")]
+    db_bench: PathBuf,
+    /// Flags for both sides, after those of the steps, which they override.
+    #[arg(last = true)]
+    flags: Vec<String>,
+}
+
+/// Runs the suite and writes its records.
+///
+/// # Errors
+/// `Unsupported`: db_bench is not installed. `Io`: a side failed; the message has its last words.
+pub fn run(comparison: &Comparison, vfs: &Arc<dyn Vfs>) -> Result<()> {
+    let vfs = vfs.as_ref();
+    vfs.create_dir_all(&comparison.dir)?;
+    let scale = Scale { num: comparison.num, reads: comparison.reads };
+    let steps: Vec<Step> = suite::steps(&scale).into_iter().filter(|step| comparison.wants(step.name)).collect();
+    if steps.is_empty() {
+        return Err(Error::invalid_argument(format!("no step is named so; there are {}", suite::names())));
+    }
+    let sides = [Side::rocksdb(&comparison.db_bench)?, Side::spillway()?];
+    let about = About {
+        machine: Machine::describe(vfs, &comparison.dir),
+        commit: machine::commit(),
+        unix_time_s: vfs.unix_time_us() / 1_000_000,
+    };
+    let mut out = vfs.create(&comparison.out, IfExists::Truncate)?;
+    for round in 0..comparison.rounds {
+        for step in &steps {
+            // Whoever goes first finds the disk and the page cache as the other left them: they take turns.
+            let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+            for side in order.into_iter().filter_map(|at: usize| sides.get(at)) {
+                let dir = comparison.dir.join(side.name());
+                let flags = step.flags(&comparison.flags);
+                let sections = side.run(vfs, &dir, &flags)?;
+                for mut record in Record::from_sections(side, step.name, &sections) {
+                    record.round = round;
+                    record.flags = flags.join(" ");
+                    about.put_into(&mut record);
+                    println!("{}", record.summary());
+                    let line = serde_json::to_string(&record).map_err(|e| Error::invalid_argument(e.to_string()))?;
+                    out.append(format!("{line}\n").as_bytes(), IoClass::Other)?;
+                }
+                remove_database(vfs, &dir)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Comparison {
+    fn wants(&self, step: &str) -> bool {
+        self.steps.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == step))
+    }
+}
+
+/// What all records of a run have in common.
+struct About {
+    machine: Machine,
+    commit: String,
+    unix_time_s: u64,
+}
+
+impl About {
+    fn put_into(&self, record: &mut Record) {
+        record.machine = self.machine.clone();
+        record.commit = self.commit.clone();
+        record.unix_time_s = self.unix_time_s;
+    }
+}
+
+/// Deletes a folder that holds files only.
+fn remove_database(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    for name in vfs.read_dir(dir)? {
+        vfs.remove_file(&dir.join(name))?;
+    }
+    vfs.remove_dir(dir)
+}

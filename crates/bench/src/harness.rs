@@ -1,0 +1,212 @@
+//! Runs benchmarks one after the other: opens the database each wants, starts its threads together, adds up what they
+//! did, prints it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use base::{Error, Result};
+use rustix::time::{ClockId, clock_gettime};
+use spillway::Db;
+use vfs::{AppendFile, IfExists, IoClass, Vfs};
+
+use crate::flags::Flags;
+use crate::options::open_options;
+use crate::outcome::{Circumstances, Outcome};
+use crate::state;
+use crate::tally::Tally;
+use crate::work::{BENCHMARKS, Benchmark, Ground, Thread};
+use crate::workload::{Rng, Values};
+
+/// Stands between the header and the benchmarks, as in db_bench's output.
+pub const HEADER_END: &str = "------------------------------------------------";
+
+/// A line for each benchmark.
+pub fn help() -> String {
+    let lines = BENCHMARKS.iter().map(|benchmark| (benchmark.name, benchmark.about));
+    lines.chain(state::COMMANDS.iter().copied()).map(|(name, about)| format!("  {name:<22}  {about}\n")).collect()
+}
+
+/// Runs the benchmarks that the flags name; text goes to standard output, or to standard error where JSON goes there.
+///
+/// # Errors
+/// As [`run_benchmarks`].
+pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
+    if flags.json == "-" {
+        return run_benchmarks(flags, vfs, &mut std::io::stderr(), &mut |line| {
+            println!("{line}");
+            Ok(())
+        });
+    }
+    let mut file: Option<Box<dyn AppendFile>> = match flags.json.as_str() {
+        "" => None,
+        path => Some(vfs.create(Path::new(path), IfExists::Truncate)?),
+    };
+    run_benchmarks(flags, vfs, &mut std::io::stdout(), &mut |line| match &mut file {
+        Some(file) => file.append(format!("{line}\n").as_bytes(), IoClass::Other),
+        None => Ok(()),
+    })
+}
+
+/// Runs the benchmarks that the flags name, writing text to `text` and each outcome's JSON to `json`.
+///
+/// # Errors
+/// `InvalidArgument`: a benchmark that does not exist. Otherwise the first failure of an operation.
+pub fn run_benchmarks(
+    flags: &Flags,
+    vfs: &Arc<dyn Vfs>,
+    text: &mut dyn Write,
+    json: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    let names: Vec<&str> = flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let unknown = |name: &&&str| !BENCHMARKS.iter().any(|b| b.name == **name) && !state::is_command(name);
+    if let Some(name) = names.iter().find(unknown) {
+        return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
+    }
+    let mut session = Session { flags, vfs: vfs.clone(), db: None };
+    write_text(text, &header(flags))?;
+    for name in names {
+        let outcome = match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
+            Some(benchmark) => Some(session.run(benchmark, text)?),
+            None => state::run(name, session.open(false)?, &Ground::new(flags, vfs.as_ref()), text)?,
+        };
+        if let Some(outcome) = outcome {
+            json(&serde_json::to_string(&outcome).map_err(|e| Error::invalid_argument(e.to_string()))?)?;
+        }
+    }
+    if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
+        state::print(db, "rocksdb.options-statistics", text)?;
+    }
+    session.close()
+}
+
+/// # Errors
+/// `Io`: the text's reader is gone.
+pub fn write_text(text: &mut dyn Write, line: &str) -> Result<()> {
+    writeln!(text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
+}
+
+fn header(flags: &Flags) -> String {
+    let entry = flags.key_size + flags.value_size;
+    format!(
+        "Spillway:   version {}\nKeys:       {} bytes each\nValues:     {} bytes each\nEntries:    {}\n\
+         RawSize:    {:.1} MB (estimated)\nCompression: {}\nMemtablerep: {}\nDB path: [{}]\n{HEADER_END}",
+        env!("CARGO_PKG_VERSION"),
+        flags.key_size,
+        flags.value_size,
+        flags.num,
+        (flags.num * entry as u64) as f64 / f64::from(1 << 20),
+        flags.compression_type,
+        flags.memtablerep,
+        flags.db,
+    )
+}
+
+/// Processor time that the process has used so far, all threads together.
+pub fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+}
+
+/// A run: the database stays open from one benchmark to the next.
+struct Session<'a> {
+    flags: &'a Flags,
+    vfs: Arc<dyn Vfs>,
+    db: Option<Db>,
+}
+
+impl Session<'_> {
+    /// The open database; a new one where `fresh`.
+    fn open(&mut self, fresh: bool) -> Result<&Db> {
+        let path = PathBuf::from(&self.flags.db);
+        if fresh {
+            if self.flags.use_existing_db {
+                return Err(Error::invalid_argument("--use_existing_db, and a benchmark that wants a new database"));
+            }
+            self.close()?;
+            if self.vfs.exists(&path)? {
+                Db::destroy(&path, &self.vfs)?;
+            }
+        }
+        if self.db.is_none() {
+            let mut options = open_options(self.flags)?;
+            options.vfs = self.vfs.clone();
+            self.db = Some(Db::open(&path, &options)?);
+        }
+        self.db.as_ref().ok_or_else(|| Error::closed("the database was not opened"))
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.db.take().map_or(Ok(()), |db| db.close())
+    }
+
+    fn run(&mut self, benchmark: &Benchmark, text: &mut dyn Write) -> Result<Outcome> {
+        let mut flags = self.flags.clone();
+        (benchmark.adjust)(&mut flags);
+        let vfs = self.vfs.clone();
+        let db = self.open(benchmark.fresh)?;
+        let ground = Ground::new(&flags, vfs.as_ref());
+        let cpu_before = processor_time();
+        let (total, background_writes) = run_threads(benchmark, db, &ground)?;
+        let about = Circumstances {
+            bench: benchmark.name,
+            memtable: &flags.memtablerep,
+            threads: flags.threads,
+            cpu: processor_time().saturating_sub(cpu_before),
+            background_writes,
+        };
+        let outcome = Outcome::new(&about, &total)?;
+        write_text(text, &outcome.text(total.looked_up))?;
+        if flags.histogram {
+            for (operation, latencies) in total.latencies() {
+                write_text(text, &latencies.text(operation.name()))?;
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended. Returns what
+/// the threads did together and how much that writer wrote.
+fn run_threads<'a>(benchmark: &Benchmark, db: &Db, ground: &Ground<'a>) -> Result<(Tally<'a>, Option<u64>)> {
+    let threads = ground.flags.threads;
+    let start = Barrier::new(threads + usize::from(benchmark.beside.is_some()));
+    let over = AtomicBool::new(false);
+    let family = db.default_family();
+    let seed = match ground.flags.seed {
+        0 => ground.vfs.unix_time_us(),
+        seed => seed,
+    };
+    let run_one = |body: fn(&mut Thread<'_, 'a>) -> Result<()>, index: usize| -> Result<Tally<'a>> {
+        let mut rng = Rng::new(seed.wrapping_add(index as u64).wrapping_mul(0x9E37_79B9));
+        let values = Values::new(&mut rng, ground.flags.value_size, ground.flags.compression_ratio);
+        start.wait();
+        let tally = Tally::new(ground.vfs, ground.flags.histogram);
+        let mut thread = Thread { ground, db, family: &family, rng, values, tally, over: &over };
+        body(&mut thread)?;
+        thread.tally.end();
+        Ok(thread.tally)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(benchmark.body, index))).collect();
+        let writer = benchmark.beside.map(|body| scope.spawn(move || run_one(body, threads)));
+        let ended: Vec<_> = workers.into_iter().map(join).collect();
+        over.store(true, Ordering::Relaxed);
+        let written = writer.map(join).transpose()?.map(|tally| tally.done);
+        let mut ended = ended.into_iter();
+        let mut total = ended.next().ok_or_else(|| Error::invalid_argument("--threads=0"))??;
+        for tally in ended {
+            total.merge(&tally?)?;
+        }
+        Ok((total, written))
+    })
+}
+
+/// What a thread did; its panic goes on here.
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests;

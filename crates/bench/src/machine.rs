@@ -1,0 +1,114 @@
+//! The machine, and what processes used of it, as Linux tells.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use base::Result;
+use serde::{Deserialize, Serialize};
+use vfs::{IoClass, Vfs};
+
+/// Bytes read of a file of the kernel's; they have no length to ask for.
+const PROC_FILE_BYTES_MAX: usize = 1 << 16;
+
+/// Where a measurement was taken.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: usize,
+    pub memory_gib: u64,
+    pub kernel: String,
+    pub file_system: String,
+}
+
+impl Machine {
+    /// This machine; the file system is the one that `dir` lies on. What cannot be found out is left empty.
+    pub fn describe(vfs: &dyn Vfs, dir: &Path) -> Machine {
+        let cpuinfo = proc_text(vfs, "/proc/cpuinfo").unwrap_or_default();
+        let models: Vec<&str> = cpuinfo.lines().filter_map(|line| field(line, "model name")).collect();
+        let memory_kib = proc_text(vfs, "/proc/meminfo").ok().and_then(|text| {
+            let total = text.lines().find_map(|line| field(line, "MemTotal"))?;
+            total.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        Machine {
+            cpu: models.first().copied().unwrap_or_default().to_owned(),
+            cores: models.len(),
+            memory_gib: memory_kib.unwrap_or_default() >> 20,
+            kernel: proc_text(vfs, "/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            file_system: file_system(vfs, dir).unwrap_or_default(),
+        }
+    }
+}
+
+/// The type of the file system that `dir` lies on: that of the longest mount point above it.
+fn file_system(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
+    let dir = vfs.canonicalize(dir).ok()?;
+    let mounts = proc_text(vfs, "/proc/mounts").ok()?;
+    let fields = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        Some((words.next()?, words.next()?))
+    });
+    let above = fields.filter(|(mount, _)| dir.starts_with(mount));
+    above.max_by_key(|(mount, _)| mount.len()).map(|(_, kind)| kind.to_owned())
+}
+
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.strip_prefix(name).and_then(|rest| rest.split_once(':')).map(|(_, value)| value.trim())
+}
+
+fn proc_text(vfs: &dyn Vfs, path: &str) -> Result<String> {
+    let mut bytes = vec![0; PROC_FILE_BYTES_MAX];
+    let read = vfs.open(Path::new(path))?.read_at(0, &mut bytes, IoClass::Other)?;
+    bytes.truncate(read);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Processor time that a process has used, all its threads together, in steps of the kernel's clock (10 ms). `None` once
+/// it is gone.
+pub fn processor_time_of(vfs: &dyn Vfs, process: u32) -> Option<Duration> {
+    let stat = proc_text(vfs, &format!("/proc/{process}/stat")).ok()?;
+    let ticks = ticks_in(&stat)?;
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Some(Duration::from_secs_f64(ticks as f64 / per_second as f64))
+}
+
+/// User and system time out of a `stat` line. The program's name, in parentheses, may hold anything.
+fn ticks_in(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// The commit that the working directory stands at, with `+` where files differ from it; empty outside a repository.
+pub fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return String::new();
+    };
+    let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]);
+    if changed.is_some_and(|files| !files.is_empty()) { commit + "+" } else { commit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_found_behind_any_name() {
+        assert_eq!(ticks_in("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 40 2 0 0"), Some(42));
+        assert_eq!(ticks_in("12 (x) S 1"), None);
+    }
+
+    #[test]
+    fn this_machine_has_cores_and_this_process_uses_them() {
+        let vfs = vfs::RealVfs::new();
+        let machine = Machine::describe(vfs.as_ref(), Path::new("/"));
+        assert!(machine.cores > 0 && !machine.kernel.is_empty() && !machine.file_system.is_empty(), "{machine:?}");
+        assert!(processor_time_of(vfs.as_ref(), std::process::id()).is_some());
+        assert!(processor_time_of(vfs.as_ref(), u32::MAX).is_none());
+    }
+}

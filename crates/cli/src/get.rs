@@ -1,0 +1,40 @@
+//! `spillway get`.
+
+use std::io::Write;
+
+use spillway::ReadOptions;
+
+use crate::bytes::{Notation, write_hex, write_text};
+use crate::database::{Access, DatabaseArgs, FamilyArgs};
+use crate::failure::{Failure, Outcome};
+
+/// Prints the value of a key, as it is, and a line end. Exits with 1 where there is none.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  spillway get 0041 --db /tmp/unicode\n  spillway get --hex 0x00ff --db /tmp/binary")]
+pub struct Args {
+    /// The key.
+    key: String,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
+    #[command(flatten)]
+    notation: Notation,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let key = args.notation.parse(&args.key)?;
+    let db = args.database.open(Access::Read)?;
+    let family = args.family.of(&db)?;
+    let Some(value) = db.get(&family, &key, &ReadOptions::default())? else {
+        let mut shown = Vec::new();
+        write_text(&mut shown, args.key.as_bytes())?;
+        return Err(Failure::refused(format!("there is no key {}", String::from_utf8_lossy(&shown))));
+    };
+    if args.notation.hex {
+        write_hex(out, &value)?;
+    } else {
+        out.write_all(&value)?;
+    }
+    Ok(out.write_all(b"\n")?)
+}

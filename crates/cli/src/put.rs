@@ -1,0 +1,35 @@
+//! `spillway put`.
+
+use spillway::WriteOptions;
+
+use crate::bytes::Notation;
+use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::failure::Outcome;
+
+/// Writes one key. It survives a power loss once the command has returned.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  spillway put colour blue --db /tmp/things --create")]
+pub struct Args {
+    /// The key.
+    key: String,
+    /// The value.
+    value: String,
+    /// Makes the database where there is none.
+    #[arg(long)]
+    create: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
+    #[command(flatten)]
+    notation: Notation,
+    #[command(flatten)]
+    adopt: AdoptArgs,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (key, value) = (args.notation.parse(&args.key)?, args.notation.parse(&args.value)?);
+    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
+    db.put(&*args.family.of(&db)?, &key, &value, &WriteOptions::synced())?;
+    Ok(db.close()?)
+}

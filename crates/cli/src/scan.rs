@@ -1,0 +1,123 @@
+//! `spillway scan`.
+
+use std::io::Write;
+
+use spillway::{DbIterator, Family, ReadOptions, UserOrder};
+
+use crate::bytes::{Notation, after_prefix};
+use crate::database::{Access, DatabaseArgs, FamilyArgs};
+use crate::failure::Outcome;
+use crate::human;
+
+/// Prints keys and values in order: a line for each, with a tab between.
+///
+/// Backslashes, control characters and bytes that are not UTF-8 are printed as escapes (\\, \t, \n, \r, \xNN); --hex
+/// prints every byte, and `load --format kv --hex` reads that again.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  spillway scan --db /tmp/unicode --from 0041 --to 005B
+  spillway scan --db /tmp/unicode --prefix 1F6 --keys-only --reverse --limit 5
+  spillway scan --db /tmp/unicode --count")]
+pub struct Args {
+    /// The first key.
+    #[arg(long, value_name = "KEY")]
+    from: Option<String>,
+    /// The key to end before.
+    #[arg(long, value_name = "KEY")]
+    to: Option<String>,
+    /// Only keys that begin with this.
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Ends after so many keys.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// From the last key to the first.
+    #[arg(long)]
+    reverse: bool,
+    /// Prints no values.
+    #[arg(long)]
+    keys_only: bool,
+    /// Prints only how many keys there are, and how many bytes they and their values have.
+    #[arg(long)]
+    count: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
+    #[command(flatten)]
+    notation: Notation,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
+    let prefix = parse(&args.prefix)?;
+    let (from, to) = (parse(&args.from)?, parse(&args.to)?);
+    let db = args.database.open(Access::Read)?;
+    let family = args.family.of(&db)?;
+    let options = bounds(&family, from, to, prefix.as_deref());
+    let mut walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
+    let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
+    let mut valid = walk.start();
+    while valid && args.limit.is_none_or(|limit| keys < limit) {
+        let (key, value) = (walk.entries.key(), walk.entries.value());
+        // The bounds hold all keys with the prefix, and in other orders than by bytes others as well.
+        if prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix)) {
+            keys += 1;
+            key_bytes += key.len() as u64;
+            value_bytes += value.len() as u64;
+            if !args.count {
+                print(args, out, key, value)?;
+            }
+        }
+        valid = walk.step();
+    }
+    walk.entries.status()?;
+    if args.count {
+        let (keys_size, values_size) = (human::bytes(key_bytes), human::bytes(value_bytes));
+        writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
+    }
+    Ok(())
+}
+
+fn print(args: &Args, out: &mut dyn Write, key: &[u8], value: &[u8]) -> Outcome {
+    args.notation.write(out, key)?;
+    if !args.keys_only {
+        out.write_all(b"\t")?;
+        args.notation.write(out, value)?;
+    }
+    Ok(out.write_all(b"\n")?)
+}
+
+/// The narrowest bounds that hold everything asked for.
+fn bounds(family: &Family, from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Option<&[u8]>) -> ReadOptions {
+    let order = family.options().order.clone();
+    let (mut lower, mut upper) = (from, to);
+    if let (Some(prefix), UserOrder::Bytewise) = (prefix, &order) {
+        lower = Some(lower.map_or_else(|| prefix.to_vec(), |from| from.max(prefix.to_vec())));
+        upper = match (upper, after_prefix(prefix)) {
+            (Some(to), Some(end)) => Some(to.min(end)),
+            (to, end) => to.or(end),
+        };
+    }
+    ReadOptions {
+        iterate_lower_bound: lower,
+        iterate_upper_bound: upper,
+        total_order_seek: true,
+        ..ReadOptions::default()
+    }
+}
+
+struct Walk {
+    entries: DbIterator,
+    reverse: bool,
+}
+
+impl Walk {
+    fn start(&mut self) -> bool {
+        if self.reverse { self.entries.seek_to_last() } else { self.entries.seek_to_first() }
+    }
+
+    fn step(&mut self) -> bool {
+        if self.reverse { self.entries.prev() } else { self.entries.next() }
+    }
+}

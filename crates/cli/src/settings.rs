@@ -1,0 +1,95 @@
+//! The options that a database is opened with: those stored beside it, and over them those of the command line.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use spillway::options::row::OptionGroup;
+use spillway::options::{OptionsFile, Syntax, apply_string, string};
+use spillway::vfs::{IoClass, Vfs};
+use spillway::version::file_name::{self, FileType};
+use spillway::{DbOptions, Error, FamilyOptions, Result};
+
+/// The longest options file that is read, in bytes.
+const OPTIONS_BYTES_MAX: u64 = 16 << 20;
+
+/// Options of a database, of its families by name, and of families that have none of their own.
+#[derive(Clone, Default)]
+pub struct Settings {
+    pub db: DbOptions,
+    pub families: Vec<(String, FamilyOptions)>,
+    pub others: FamilyOptions,
+}
+
+impl Settings {
+    /// What is stored in the directory, and over it what `given` says: the name of a file (an OPTIONS file, `.json`,
+    /// `.yaml`), or an option string.
+    pub fn load(vfs: &Arc<dyn Vfs>, dir: &Path, given: Option<&str>) -> Result<Settings> {
+        let mut settings = Settings::default();
+        if let Some(path) = newest_options(&**vfs, dir)? {
+            match read_file(&**vfs, &path, &settings) {
+                Ok(stored) => settings = stored,
+                Err(error) => eprintln!("warning: the stored options are not used: {error}"),
+            }
+        }
+        match given {
+            None => Ok(settings),
+            Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &settings),
+            Some(text) => settings.with_string(text),
+        }
+    }
+
+    /// Options of the database go there, others to every family.
+    fn with_string(mut self, text: &str) -> Result<Settings> {
+        for (name, value) in string::pairs(text)? {
+            let pair = format!("{name}={{{value}}}");
+            if self.db.find_mut(name).is_some() {
+                apply_string(&mut self.db, &pair)?;
+                continue;
+            }
+            let families = self.families.iter_mut().map(|(_, family)| family);
+            for family in families.chain([&mut self.others]) {
+                apply_string(family, &pair)?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn is_file_name(text: &str) -> bool {
+    let path = Path::new(text);
+    let is_named_so = |suffix: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(suffix));
+    !text.contains('=') || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
+}
+
+/// The options file with the largest number in a database directory.
+fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<PathBuf>> {
+    if !vfs.exists(dir)? {
+        return Ok(None);
+    }
+    let names = vfs.read_dir(dir)?;
+    let numbers = names.iter().filter_map(|name| file_name::parse(name)).filter(|(kind, _)| *kind == FileType::Options);
+    Ok(numbers.max().map(|(kind, number)| dir.join(file_name::format(kind, number))))
+}
+
+fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<Settings> {
+    let bytes = spillway::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    let not_text = |_| Error::invalid_argument("the options file is not UTF-8 text").at_path(path);
+    let text = String::from_utf8(bytes).map_err(not_text)?;
+    let start = |name: &str| {
+        let known = over.families.iter().find(|(known, _)| known == name);
+        known.map_or_else(|| over.others.clone(), |(_, options)| options.clone())
+    };
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
+    let read = match extension.as_str() {
+        "json" => OptionsFile::read_document(&text, Syntax::Json, over.db.clone(), &start),
+        "yaml" | "yml" => OptionsFile::read_document(&text, Syntax::Yaml, over.db.clone(), &start),
+        // What newer versions of RocksDB know and this does not is passed over.
+        _ => OptionsFile::read(&text, over.db.clone(), &start, true),
+    };
+    let (file, _warnings) = read.map_err(|error| error.at_path(path))?;
+    let mut families = file.families;
+    let kept = over.families.iter().filter(|(name, _)| !families.iter().any(|(known, _)| known == name));
+    let kept: Vec<_> = kept.cloned().collect();
+    families.extend(kept);
+    Ok(Settings { db: file.db, families, others: over.others.clone() })
+}

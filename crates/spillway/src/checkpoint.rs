@@ -1,0 +1,145 @@
+//! Checkpoints: another directory that is the database as it was at one instant, made while writes go on.
+//!
+//! Tables and complete logs never change again, so they are linked; the log that is being written is copied through the
+//! end of what is published, since a link to it would grow with the original. What is linked or copied is pinned
+//! meanwhile (Q3). Nothing is flushed, except writes that went to no log. Keeps D2 and D3: the copy is a prefix of the
+//! history.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::options::{FamilyOptions, ini};
+use base::{Error, FileNumber, Result, SeqNo};
+use log::FILE_HEADER_BYTES;
+
+use crate::core::Core;
+use crate::db::Db;
+use crate::family::Family;
+use crate::open::new_identity;
+use crate::staging::Staging;
+use crate::version::edit::LogEnd;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::ManifestWriter;
+use crate::version::purge::FileLife;
+use crate::version::snapshot::ManifestSnapshot;
+use crate::write::logs::ActiveLog;
+
+impl Db {
+    /// Makes a database in `dir`, which must not exist, that holds what this one held at some instant during the call:
+    /// everything acknowledged before it, and of what was written meanwhile a prefix. Tables are shared by hard links
+    /// where the file system allows it. Returns the number of the last write in it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
+    /// nothing is left at `dir`.
+    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<SeqNo> {
+        let core = self.core();
+        core.check_writable()?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
+        core.flush_what_no_log_has()?;
+        let capture = core.capture()?;
+        core.fill_checkpoint(&staging, &capture)?;
+        staging.commit()?;
+        Ok(capture.snapshot.last_seq)
+    }
+}
+
+/// The database at one instant, pinned.
+struct Capture {
+    /// Holds the tables. Its log ends are those of the logs below, where they do not end by themselves.
+    snapshot: ManifestSnapshot,
+    /// The number of the checkpoint's MANIFEST.
+    manifest: FileNumber,
+    /// Complete logs, oldest first.
+    older_logs: Vec<(FileNumber, Arc<FileLife>)>,
+    /// The log that was being written, and the bytes of it that count.
+    current: Option<(FileNumber, Arc<FileLife>, u64)>,
+    families: Vec<Arc<Family>>,
+}
+
+impl Core {
+    /// Memtables that hold writes which are in no log can be had from tables only.
+    fn flush_what_no_log_has(&self) -> Result<()> {
+        let families: Vec<_> = self.families.load().iter().filter(|f| f.has_unlogged_writes()).cloned().collect();
+        self.flush_families(&families.iter().collect::<Vec<_>>())
+    }
+
+    /// Holds the manifest lock throughout: no table comes or goes and no family is made or dropped between the state
+    /// that is captured and the end of the log that completes it.
+    fn capture(&self) -> Result<Capture> {
+        let manifest = self.manifest.lock();
+        let closed = || Error::closed("the database is closed");
+        manifest.as_ref().ok_or_else(closed)?;
+        let number = self.context.numbers.take();
+        // Ends before pins: a log can be let go in between, but a pinned one never lacks its end.
+        let mut log_ends = self.logs.recovered_ends();
+        let (mut pins, current) = {
+            let commit = self.commit.lock();
+            (self.logs.pin_all(), commit.log.clone().ok_or_else(closed)?)
+        };
+        let mut snapshot = self.manifest_snapshot(Vec::new());
+        let families = self.families.load().iter().cloned().collect();
+        let end_offset = self.published_end_of(&current)?;
+        snapshot.last_seq = self.pipeline.visible();
+        drop(manifest);
+        log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
+        let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
+        let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
+        let current = life.filter(|_| end_offset > FILE_HEADER_BYTES).map(|(number, life)| (number, life, end_offset));
+        if let Some((log, _, end_offset)) = current {
+            log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq });
+        }
+        snapshot.log_ends = log_ends;
+        snapshot.db_id = Some(new_identity(&*self.context.vfs));
+        Ok(Capture { snapshot, manifest: number, older_logs: pins, current, families })
+    }
+
+    /// How many bytes of `log` are published, once everything in the logs before it is; all of that is synced then.
+    fn published_end_of(&self, log: &ActiveLog) -> Result<u64> {
+        let mut published = self.pipeline.published_log();
+        while published < log.base() {
+            // Writers that reserved space in the log before are still copying: this takes microseconds.
+            self.check_writable()?;
+            self.context.vfs.sleep(Duration::from_micros(50));
+            published = self.pipeline.published_log();
+        }
+        self.logs.sync_through(published, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
+        Ok((published - log.base()).min(log.file.tail()))
+    }
+
+    fn fill_checkpoint(&self, staging: &Staging, capture: &Capture) -> Result<()> {
+        for (_, table) in capture.snapshot.families.iter().flat_map(|family| family.version.all_files()) {
+            staging.link_or_copy(&self.context.table_path(table.number()))?;
+        }
+        for (number, _) in &capture.older_logs {
+            staging.link_or_copy(&self.path_of(FileType::Log, *number))?;
+        }
+        if let Some((number, _, bytes)) = &capture.current {
+            staging.copy(&self.path_of(FileType::Log, *number), Some(*bytes))?;
+        }
+        self.write_description(staging, &capture.families, ini::Audience::Spillway, capture.manifest)?;
+        let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
+        staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
+        let limit = self.context.options.max_manifest_file_size;
+        let vfs = self.context.vfs.clone();
+        ManifestWriter::create(vfs, staging.dir(), capture.manifest, &capture.snapshot, limit)?;
+        Ok(())
+    }
+
+    /// Writes the options file of a directory that is being made. Its logs lie in the directory itself.
+    pub(crate) fn write_description(
+        &self,
+        staging: &Staging,
+        families: &[Arc<Family>],
+        audience: ini::Audience,
+        number: FileNumber,
+    ) -> Result<()> {
+        let mut options = self.context.options.clone();
+        options.wal_dir.clear();
+        let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
+        let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
+        let text = ini::write(&options, &families, audience);
+        staging.write(&file_name::format(FileType::Options, number), text.as_bytes())
+    }
+}

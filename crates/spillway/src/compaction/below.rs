@@ -1,0 +1,31 @@
+//! Whether anything of a key lies below a compaction's output, asked for ascending keys.
+
+use std::sync::Arc;
+
+use base::UserOrder;
+
+use super::entries::KeyNotBelow;
+use super::span::ends_before;
+use crate::version::version::Version;
+
+/// Answers for the levels below `output_level`, beginning with keys at or above `lower`. Its places only move on, so
+/// that a walk over all keys looks at every file once.
+pub fn key_not_below(version: Arc<Version>, output_level: usize, lower: Option<&[u8]>) -> KeyNotBelow {
+    let order = version.order().user.clone();
+    let used = (output_level + 1..version.num_levels()).filter(|&level| !version.level(level).is_empty());
+    let first = |level: usize| match lower {
+        None => 0,
+        Some(lower) => version.level(level).partition_point(|file| ends_before(&order, &file.meta, lower)),
+    };
+    let mut places: Vec<(usize, usize)> = used.map(|level| (level, first(level))).collect();
+    let order = order.clone();
+    Box::new(move |user_key| places.iter_mut().all(|(level, at)| is_outside(&version, &order, *level, at, user_key)))
+}
+
+/// Whether no file of the level holds the key; `at` moves on to the first file that does not end before it.
+fn is_outside(version: &Version, order: &UserOrder, level: usize, at: &mut usize, user_key: &[u8]) -> bool {
+    let rest = version.level(level).get(*at..).unwrap_or(&[]);
+    *at += rest.iter().take_while(|file| ends_before(order, &file.meta, user_key)).count();
+    let next = version.level(level).get(*at);
+    next.is_none_or(|file| order.compare(file.smallest_user_key(), user_key).is_gt())
+}

@@ -1,0 +1,127 @@
+//! Where one output file ends and the next begins: at a size, and where it would overlap too much of the level below.
+//! Never between versions of one user key.
+
+use std::sync::Arc;
+
+use base::UserOrder;
+
+use super::span::ends_before;
+use crate::version::table_file::TableFile;
+
+/// Bytes of entries between two looks at the size of the file being written.
+const SIZE_CHECK_BYTES_MAX: u64 = 4096;
+
+/// Percent of the target size at which a file ends early where a file of the level below ends too: fewer files overlap
+/// it then. Each such place passed makes the cut wait for a fuller file.
+const EARLY_CUT_PERCENT: u64 = 50;
+const EARLY_CUT_STEP_PERCENT: u64 = 5;
+const EARLY_CUT_PERCENT_MAX: u64 = 90;
+
+/// The sizes that a cutter goes by, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct CutLimits {
+    pub target_bytes: u64,
+    /// Of grandparents that one file may overlap.
+    pub grandparent_bytes_max: u64,
+}
+
+/// Follows the user keys that are written, and says before which to cut.
+pub struct Cutter {
+    order: UserOrder,
+    limits: CutLimits,
+    grandparents: Vec<Arc<TableFile>>,
+    /// The first grandparent that does not end before the key last seen.
+    at: usize,
+    /// Grandparents that ended since the file was begun, and their bytes.
+    passed: u64,
+    passed_bytes: u64,
+    unchecked_bytes: u64,
+    file_bytes: u64,
+    /// The file is to end where this user key does.
+    full_at: Option<Vec<u8>>,
+}
+
+impl Cutter {
+    pub fn new(order: UserOrder, limits: CutLimits, grandparents: Vec<Arc<TableFile>>) -> Self {
+        Cutter {
+            order,
+            limits,
+            grandparents,
+            at: 0,
+            passed: 0,
+            passed_bytes: 0,
+            unchecked_bytes: 0,
+            file_bytes: 0,
+            full_at: None,
+        }
+    }
+
+    /// Whether the file being written ends before an entry of this user key. Called for every entry, in order.
+    #[inline]
+    pub fn cuts_before(&mut self, user_key: &[u8]) -> bool {
+        let crossed = self.at < self.grandparents.len() && self.pass_grandparents(user_key);
+        if let Some(last) = &self.full_at {
+            return !self.order.equal(last, user_key);
+        }
+        // Grandparents' bounds lie between user keys, so no versions are torn apart here.
+        crossed && self.is_good_end()
+    }
+
+    /// Moves on over the grandparents that end before the key; true where there were any.
+    fn pass_grandparents(&mut self, user_key: &[u8]) -> bool {
+        let before = self.at;
+        let nothing_written = self.file_bytes + self.unchecked_bytes == 0;
+        while let Some(file) = self.grandparents.get(self.at)
+            && ends_before(&self.order, &file.meta, user_key)
+        {
+            self.at += 1;
+            self.passed += 1;
+            self.passed_bytes += file.meta.file_bytes;
+        }
+        if nothing_written {
+            (self.passed, self.passed_bytes) = (0, 0);
+        }
+        self.at > before
+    }
+
+    fn is_good_end(&self) -> bool {
+        let next = self.grandparents.get(self.at).map_or(0, |file| file.meta.file_bytes);
+        if self.passed_bytes.saturating_add(next) > self.limits.grandparent_bytes_max {
+            return true;
+        }
+        let percent = (EARLY_CUT_PERCENT + EARLY_CUT_STEP_PERCENT * self.passed).min(EARLY_CUT_PERCENT_MAX);
+        let written = self.file_bytes + self.unchecked_bytes;
+        written >= self.limits.target_bytes.div_ceil(100).saturating_mul(percent)
+    }
+
+    /// Notes that an entry was written. `file_bytes` tells the size of the file; it is asked now and then only.
+    #[inline]
+    pub fn wrote(&mut self, user_key: &[u8], entry_bytes: usize, file_bytes: impl FnOnce() -> u64) {
+        self.unchecked_bytes += entry_bytes as u64;
+        if self.unchecked_bytes >= SIZE_CHECK_BYTES_MAX.min(self.limits.target_bytes / 16) {
+            self.unchecked_bytes = 0;
+            self.file_bytes = file_bytes();
+            if self.full_at.is_none() && self.file_bytes >= self.full_bytes() {
+                self.full_at = Some(user_key.to_vec());
+            }
+        }
+    }
+
+    /// Where there are grandparents a file may grow to twice its target to end where one of them does.
+    fn full_bytes(&self) -> u64 {
+        if self.at < self.grandparents.len() {
+            self.limits.target_bytes.saturating_mul(2)
+        } else {
+            self.limits.target_bytes
+        }
+    }
+
+    /// A new file is begun.
+    pub fn begin_file(&mut self) {
+        self.full_at = None;
+        self.passed = 0;
+        self.passed_bytes = 0;
+        self.unchecked_bytes = 0;
+        self.file_bytes = 0;
+    }
+}

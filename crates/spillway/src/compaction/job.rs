@@ -1,0 +1,167 @@
+//! The compaction job: pick, run, install. Keeps V2, V3.
+
+use std::sync::Arc;
+
+use base::extend::Event;
+use base::{ErrorKind, FamilyId, Result};
+
+pub(crate) use super::plan::CompactionPlan;
+use super::levels::pending_bytes;
+use super::output::FamilyRules;
+use super::pick::Picker;
+use super::plan::{FamilyCompactions, Pick};
+use super::run::{self, Work};
+use crate::core::{Core, FamilyState, State};
+use crate::install::all_in_place;
+use crate::version::edit::VersionEdit;
+use crate::version::table_file::FileMeta;
+
+impl Core {
+    /// The most urgent compaction of any family, noted as running.
+    pub(crate) fn pick_compaction(&self, state: &mut State) -> Option<CompactionPlan> {
+        let mut most_urgent: Option<(f64, FamilyId, Pick)> = None;
+        for family in state.families.values() {
+            let options = family.family.options();
+            if options.disable_auto_compactions || family.compactions.is_held() {
+                continue;
+            }
+            let picker =
+                Picker::new(&family.version, &options, &family.compactions, self.context.options.max_subcompactions);
+            let urgency = picker.urgency();
+            if most_urgent.as_ref().is_none_or(|(most, ..)| urgency > *most)
+                && let Some(pick) = picker.automatic()
+            {
+                most_urgent = Some((urgency, family.family.id(), pick));
+            }
+        }
+        let (_, id, pick) = most_urgent?;
+        state.begin_compaction(id, pick)
+    }
+
+    /// Runs a compaction that was picked, installs its outcome, and notes that it has ended.
+    ///
+    /// # Errors
+    /// What ended it early, other than the family or the database going away.
+    pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<()> {
+        let result = self.compact(&plan);
+        let mut state = self.state.lock();
+        state.compactions_running -= 1;
+        if let Some(family) = state.families.get_mut(&plan.family.id()) {
+            family.compactions.end(plan.id);
+        }
+        drop(state);
+        self.state_changed.notify_all();
+        match result {
+            Err(error) if error.kind() == ErrorKind::Closed || plan.family.is_dropped() => {
+                tracing::info!(family = plan.family.name(), %error, "a compaction was given up");
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    fn compact(&self, plan: &CompactionPlan) -> Result<()> {
+        let (family, pick) = (plan.family.name(), &plan.pick);
+        let inputs = pick.files().count();
+        self.context.notify(&Event::CompactionBegin {
+            family: family.to_owned(),
+            level: pick.start_level(),
+            output_level: pick.output_level,
+            inputs,
+            bytes: pick.input_bytes(),
+        });
+        let start = self.context.vfs.now();
+        let files = if pick.trivial_move {
+            pick.files().map(|(_, file)| file.meta.clone()).collect()
+        } else {
+            self.run_compaction(plan)?
+        };
+        let installed = self.install_compaction(plan, &files)?;
+        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        let bytes = files.iter().map(|file| file.file_bytes).sum();
+        tracing::info!(
+            family,
+            reason = pick.reason.name(),
+            level = pick.start_level(),
+            output_level = pick.output_level,
+            inputs,
+            input_bytes = pick.input_bytes(),
+            outputs = files.len(),
+            output_bytes = bytes,
+            moved = pick.trivial_move,
+            installed,
+            duration_us,
+            "compacted"
+        );
+        self.context.notify(&Event::CompactionEnd {
+            family: family.to_owned(),
+            output_level: pick.output_level,
+            outputs: if installed { files.len() } else { 0 },
+            bytes,
+            duration_us,
+        });
+        Ok(())
+    }
+
+    fn run_compaction(&self, plan: &CompactionPlan) -> Result<Vec<FileMeta>> {
+        let work = Arc::new(Work {
+            context: self.context.clone(),
+            family: FamilyRules::of(&plan.family),
+            version: plan.version.clone(),
+            pick: plan.pick.clone(),
+            snapshots: self.snapshots.capture(|| self.pipeline.visible()),
+        });
+        run::run(&work, &|| self.is_closing() || plan.family.is_dropped())
+    }
+
+    /// False where the inputs are no longer what they were: the outputs are deleted then (V2).
+    fn install_compaction(&self, plan: &CompactionPlan, files: &[FileMeta]) -> Result<bool> {
+        let pick = &plan.pick;
+        let inputs = pick.input_numbers();
+        let mut edit = VersionEdit::new(plan.family.id());
+        edit.added.extend(files.iter().map(|file| (pick.output_level, file.clone())));
+        edit.deleted = inputs.clone();
+        let installed = self.install(
+            edit,
+            |family| all_in_place(family, &inputs),
+            |family| {
+                family.compactions.end(plan.id);
+                family.refresh_pending_bytes();
+            },
+        )?;
+        if !installed && !pick.trivial_move {
+            run::discard(&self.context, files);
+        }
+        Ok(installed)
+    }
+}
+
+impl State {
+    /// Notes that a family's compaction runs from now on.
+    pub(super) fn begin_compaction(&mut self, id: FamilyId, pick: Pick) -> Option<CompactionPlan> {
+        let family = self.families.get_mut(&id)?;
+        let id = family.compactions.begin(&pick);
+        self.compactions_running += 1;
+        Some(CompactionPlan {
+            family: family.family.clone(),
+            version: family.version.clone(),
+            pick: Arc::new(pick),
+            id,
+        })
+    }
+}
+
+impl FamilyState {
+    /// Works out again how many bytes compactions are behind. Called after the version changed.
+    pub(crate) fn refresh_pending_bytes(&mut self) {
+        self.pending_compaction_bytes = pending_bytes(&self.version, &self.family.options());
+    }
+
+    /// Whether a compaction of the family runs, or would be picked by itself.
+    pub(super) fn wants_compaction(&self) -> bool {
+        let FamilyState { family, version, compactions, .. } = self;
+        let options = family.options();
+        let due = |running: &FamilyCompactions| Picker::new(version, &options, running, 1).automatic().is_some();
+        compactions.count() > 0 || (!options.disable_auto_compactions && due(compactions))
+    }
+}

@@ -1,0 +1,170 @@
+//! How large each level should be, how far it is from that, and what that means in bytes still to be compacted.
+//!
+//! With fixed sizes level 1 has `max_bytes_for_level_base` and each deeper one `max_bytes_for_level_multiplier` times
+//! as much. With dynamic sizes the last level is as large as it is, each level above it is that much smaller, and level
+//! 0 goes straight to the *base level*: the first whose size does not exceed `max_bytes_for_level_base`. Levels between
+//! are empty. The arithmetic is RocksDB's, so that a database behaves under either engine.
+
+use base::options::FamilyOptions;
+
+use super::plan::FamilyCompactions;
+use crate::version::version::Version;
+
+/// Sets levels that are over their target apart from all that are not.
+const OVER_TARGET_FACTOR: f64 = 10.0;
+
+/// The sizes that a version's levels should have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelTargets {
+    /// The level that level 0 is compacted into.
+    pub base_level: usize,
+    /// By level, in bytes; level 0 has none.
+    max_bytes: Vec<u64>,
+}
+
+impl LevelTargets {
+    pub fn of(version: &Version, options: &FamilyOptions) -> LevelTargets {
+        if options.level_compaction_dynamic_level_bytes { dynamic(version, options) } else { fixed(version, options) }
+    }
+
+    /// Bytes that the level may have.
+    pub fn max_bytes(&self, level: usize) -> u64 {
+        self.max_bytes.get(level).copied().unwrap_or(u64::MAX)
+    }
+
+    /// Bytes at which a file of that level ends.
+    pub fn file_bytes(&self, level: usize, options: &FamilyOptions) -> u64 {
+        let steps = level.saturating_sub(self.base_level) as u32;
+        let factor = u64::from(options.target_file_size_multiplier).saturating_pow(steps);
+        options.target_file_size_base.saturating_mul(factor)
+    }
+
+    /// The place of a level in lists by level that count from the base level.
+    pub fn listed_level(&self, level: usize) -> usize {
+        if level == 0 { 0 } else { (level + 1).saturating_sub(self.base_level) }
+    }
+}
+
+fn times(bytes: u64, factor: f64) -> u64 {
+    // Casts saturate: what is past the largest number is the largest number.
+    (bytes as f64 * factor) as u64
+}
+
+fn fixed(version: &Version, options: &FamilyOptions) -> LevelTargets {
+    let base = options.max_bytes_for_level_base;
+    let sizes = std::iter::successors(Some(base), |&bytes| Some(times(bytes, options.max_bytes_for_level_multiplier)));
+    let max_bytes = std::iter::once(u64::MAX).chain(sizes).take(version.num_levels()).collect();
+    LevelTargets { base_level: 1.min(version.num_levels() - 1), max_bytes }
+}
+
+fn dynamic(version: &Version, options: &FamilyOptions) -> LevelTargets {
+    let last = version.num_levels() - 1;
+    let multiplier = options.max_bytes_for_level_multiplier;
+    let base_max = options.max_bytes_for_level_base;
+    let base_min = times(base_max, 1.0 / multiplier);
+    let largest = (1..=last).map(|level| version.level_bytes(level)).max().unwrap_or(0);
+    let Some(first_used) = (1..=last).find(|&level| !version.level(level).is_empty()) else {
+        return LevelTargets { base_level: last, max_bytes: vec![u64::MAX; last + 1] };
+    };
+    let mut base_level = first_used;
+    let mut bytes = (first_used..last).fold(largest, |bytes, _| times(bytes, 1.0 / multiplier));
+    if bytes <= base_min {
+        bytes = base_min + 1;
+    } else {
+        while base_level > 1 && bytes > base_max {
+            base_level -= 1;
+            bytes = times(bytes, 1.0 / multiplier);
+        }
+        bytes = bytes.clamp(1, base_max);
+    }
+    let mut max_bytes = vec![u64::MAX; base_level];
+    for _ in base_level..=last {
+        // A level above the base's size would be compacted for nothing while it is smaller than that.
+        max_bytes.push(bytes.max(base_max));
+        bytes = times(bytes, multiplier);
+    }
+    LevelTargets { base_level, max_bytes }
+}
+
+/// How urgently each level wants to be compacted: 1 and more is due. Levels with the largest score first; among equals
+/// the upper one. The last level is never due.
+pub fn scores(
+    version: &Version,
+    options: &FamilyOptions,
+    targets: &LevelTargets,
+    running: &FamilyCompactions,
+) -> Vec<(usize, f64)> {
+    let idle_bytes = |level: usize| version.level_bytes(level).saturating_sub(running.taken(level).1);
+    let mut scores = vec![(0, level0_score(version, options, targets, running))];
+    // Bytes that the levels above are about to hand down, counted against a level's urgency: it is going to be
+    // compacted into, and compacting out of it first would only make the next one larger.
+    let mut coming = if options.level_compaction_dynamic_level_bytes { idle_bytes(0) } else { 0 };
+    for level in 1..version.num_levels().saturating_sub(1) {
+        let (bytes, target) = (idle_bytes(level), targets.max_bytes(level));
+        let score = if !options.level_compaction_dynamic_level_bytes || bytes < target {
+            bytes as f64 / target as f64
+        } else {
+            bytes as f64 / (target as f64 + coming as f64) * OVER_TARGET_FACTOR
+        };
+        coming += bytes.saturating_sub(target);
+        scores.push((level, score));
+    }
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    scores
+}
+
+fn level0_score(
+    version: &Version,
+    options: &FamilyOptions,
+    targets: &LevelTargets,
+    running: &FamilyCompactions,
+) -> f64 {
+    let (taken_files, taken_bytes) = running.taken(0);
+    let files = version.level(0).len().saturating_sub(taken_files);
+    let bytes = version.level_bytes(0).saturating_sub(taken_bytes);
+    let base_max = options.max_bytes_for_level_base;
+    let by_count = files as f64 / f64::from(options.level0_file_num_compaction_trigger.max(1));
+    if version.num_levels() == 1 {
+        return by_count;
+    }
+    if !options.level_compaction_dynamic_level_bytes {
+        return by_count.max(bytes as f64 / base_max as f64);
+    }
+    let mut score = by_count;
+    if bytes >= base_max {
+        score = score.max(1.01);
+    }
+    let base_target = targets.max_bytes(targets.base_level);
+    if bytes > base_target {
+        let base_bytes = version.level_bytes(targets.base_level).max(base_target);
+        score = score.max(bytes as f64 / base_bytes as f64);
+    }
+    if score >= 1.0 { score * OVER_TARGET_FACTOR } else { score }
+}
+
+/// Bytes that compactions would have to rewrite, about, until every level is within its target: what writers are held
+/// up by. Nothing where the user compacts by hand.
+pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
+    if options.disable_auto_compactions || version.num_levels() == 1 {
+        return 0;
+    }
+    let targets = LevelTargets::of(version, options);
+    let level0 = version.level_bytes(0);
+    let level0_is_due = version.level(0).len() >= options.level0_file_num_compaction_trigger.max(1) as usize
+        || level0 >= options.max_bytes_for_level_base;
+    let (mut pending, mut coming) = (0u64, 0u64);
+    if level0_is_due {
+        pending = level0 + version.level_bytes(targets.base_level);
+        coming = level0;
+    }
+    for level in targets.base_level..version.num_levels() - 1 {
+        let bytes = version.level_bytes(level) + coming;
+        coming = bytes.saturating_sub(targets.max_bytes(level));
+        let below = version.level_bytes(level + 1);
+        if coming > 0 && below > 0 {
+            // Each byte that goes down rewrites as many below as the levels' sizes are apart.
+            pending = pending.saturating_add(times(coming, below as f64 / bytes as f64 + 1.0));
+        }
+    }
+    pending
+}

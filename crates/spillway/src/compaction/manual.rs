@@ -1,0 +1,317 @@
+//! Compactions by hand: a range of keys, level by level to the bottom.
+
+use std::sync::Arc;
+
+use base::{Error, FamilyId, FileNumber, Result};
+
+use super::pick::{Picker, RangePick, RangeRequest};
+use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
+use super::span::Span;
+use crate::core::{Core, FamilyState, State};
+use crate::db::Db;
+use crate::family::Family;
+
+/// What becomes of files that are in the range's deepest level already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BottommostLevelCompaction {
+    /// They stay as they are.
+    Skip,
+    /// They are rewritten if the family has a compaction filter.
+    #[default]
+    IfHaveCompactionFilter,
+    /// They are rewritten.
+    Force,
+    /// They are rewritten, those excepted that this call wrote.
+    ForceOptimized,
+}
+
+/// How a range is compacted; RocksDB's names and defaults.
+#[derive(Clone, Debug, Default)]
+pub struct CompactRangeOptions {
+    /// No other compaction of the database runs meanwhile.
+    pub exclusive_manual_compaction: bool,
+    /// Moves the deepest level's files to `target_level` afterwards.
+    pub change_level: bool,
+    /// `None`: the uppermost level that they fit into.
+    pub target_level: Option<usize>,
+    pub bottommost_level_compaction: BottommostLevelCompaction,
+    /// 0 takes the database's option.
+    pub max_subcompactions: usize,
+}
+
+impl CompactRangeOptions {
+    fn forces(&self) -> bool {
+        matches!(
+            self.bottommost_level_compaction,
+            BottommostLevelCompaction::Force | BottommostLevelCompaction::ForceOptimized
+        )
+    }
+}
+
+impl Db {
+    /// Compacts the user keys from `start` through `end`, `None` being the end of the key space: everything written to
+    /// them before the call is in one level afterwards. Flushes the family first.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `ReadOnly`, `Closed`; what
+    /// ended a compaction early.
+    pub fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: &CompactRangeOptions,
+    ) -> Result<()> {
+        self.core().compact_range(family, start, end, options)
+    }
+
+    /// Waits until no flush or compaction runs or is due.
+    ///
+    /// # Errors
+    /// The background error that keeps them from ending; `Closed`.
+    pub fn wait_for_compaction(&self) -> Result<()> {
+        self.core().check_writable()?;
+        self.core().wait_until(|state| {
+            let busy = state.flushes_running > 0 || state.compactions_running > 0;
+            Ok(!busy && !state.families.values().any(|family| wants_flush(family) || family.wants_compaction()))
+        })
+    }
+}
+
+fn wants_flush(family: &FamilyState) -> bool {
+    let enough = family.family.options().min_write_buffer_number_to_merge;
+    let wanted = family.queue.last().is_some_and(|oldest| oldest.created_at() < family.flush_wanted_through);
+    wanted || family.queue.len() >= enough
+}
+
+/// A call in progress.
+struct Call<'a> {
+    core: &'a Core,
+    family: &'a Arc<Family>,
+    start: Option<&'a [u8]>,
+    end: Option<&'a [u8]>,
+    options: &'a CompactRangeOptions,
+}
+
+/// Keeps automatic compactions of some families from being picked while it lives.
+struct Hold<'a> {
+    core: &'a Core,
+    families: Vec<FamilyId>,
+}
+
+impl<'a> Hold<'a> {
+    fn new(core: &'a Core, wanted: impl Fn(&FamilyState) -> bool) -> Self {
+        let mut state = core.state.lock();
+        let mut families = Vec::new();
+        for (id, family) in state.families.iter_mut().filter(|(_, family)| wanted(family)) {
+            family.compactions.hold();
+            families.push(*id);
+        }
+        Hold { core, families }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut state = self.core.state.lock();
+        for id in &self.families {
+            if let Some(family) = state.families.get_mut(id) {
+                family.compactions.release();
+            }
+        }
+        drop(state);
+        self.core.state_changed.notify_all();
+    }
+}
+
+impl Core {
+    pub(crate) fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: &CompactRangeOptions,
+    ) -> Result<()> {
+        self.check_writable()?;
+        family.check_live()?;
+        if let (Some(start), Some(end)) = (start, end)
+            && family.order().user.compare(start, end).is_gt()
+        {
+            return Err(Error::invalid_argument("compact_range: the start is above the end"));
+        }
+        self.flush_families(&[family])?;
+        let _alone = options.exclusive_manual_compaction.then(|| Hold::new(self, |_| true));
+        if options.exclusive_manual_compaction {
+            self.wait_until(|state| Ok(state.compactions_running == 0))?;
+        }
+        let call = Call { core: self, family, start, end, options };
+        let deepest = call.compact_levels()?;
+        if options.change_level { call.change_level(deepest) } else { Ok(()) }
+    }
+}
+
+impl Call<'_> {
+    /// Compacts level by level; returns the level that has everything then.
+    fn compact_levels(&self) -> Result<usize> {
+        let family_options = self.family.options();
+        let first_new = self.core.context.numbers.peek();
+        let has_filter = family_options.compaction_filter.is_some();
+        let may_move = !self.options.forces() && !has_filter;
+        let deepest = self.with_family(|family| {
+            let levels = (0..family.version.num_levels()).rev();
+            Ok(levels.into_iter().find(|&level| family.version.overlaps(level, self.start, self.end)))
+        })?;
+        let Some(deepest) = deepest else { return Ok(0) };
+        let base = self.take_down(0, may_move)?;
+        for level in 1..deepest {
+            self.take_down(level, may_move)?;
+        }
+        let before = match self.options.bottommost_level_compaction {
+            BottommostLevelCompaction::Skip => None,
+            BottommostLevelCompaction::IfHaveCompactionFilter if !has_filter => None,
+            BottommostLevelCompaction::ForceOptimized => Some(first_new),
+            _ => Some(self.core.context.numbers.peek()),
+        };
+        if let Some(before) = before.filter(|_| deepest > 0) {
+            self.rewrite(deepest, before)?;
+        }
+        Ok(deepest.max(base))
+    }
+
+    /// Compacts what a level has of the range into the next one; returns the level written into last.
+    fn take_down(&self, level: usize, may_move: bool) -> Result<usize> {
+        let mut resume_at: Option<Vec<u8>> = None;
+        let mut written = level;
+        loop {
+            let start = resume_at.as_deref().or(self.start);
+            let request = RangeRequest { level, start, end: self.end, in_place_before: None, may_move };
+            let Some((plan, next)) = self.next_step(&request)? else { return Ok(written) };
+            written = plan.pick.output_level;
+            self.run(plan)?;
+            match next {
+                Some(next) => resume_at = Some(next),
+                None => return Ok(written),
+            }
+        }
+    }
+
+    /// Rewrites the files of a level that have smaller numbers.
+    fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
+        let request = RangeRequest {
+            level,
+            start: self.start,
+            end: self.end,
+            in_place_before: Some(before),
+            may_move: false,
+        };
+        while let Some((plan, _)) = self.next_step(&request)? {
+            self.run(plan)?;
+        }
+        Ok(())
+    }
+
+    /// The next compaction, noted as running; waits while others are in its way.
+    fn next_step(&self, request: &RangeRequest<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
+        let mut hold = None;
+        loop {
+            self.core.check_writable()?;
+            let step = self.try_step(&mut self.core.state.lock(), request)?;
+            match step {
+                Step::Done => return Ok(None),
+                Step::Run(plan, resume_at) => return Ok(Some((plan, resume_at))),
+                Step::Wait => {
+                    // Or automatic compactions could keep the files busy for ever.
+                    let id = self.family.id();
+                    hold.get_or_insert_with(|| Hold::new(self.core, |family| family.family.id() == id));
+                    let running = self.with_family(|family| Ok(family.compactions.count()))?;
+                    self.core.wait_until(|state| {
+                        let now = state.families.get(&id).map_or(0, |family| family.compactions.count());
+                        Ok(now < running.max(1))
+                    })?;
+                }
+            }
+        }
+    }
+
+    fn try_step(&self, state: &mut State, request: &RangeRequest<'_>) -> Result<Step> {
+        self.family.check_live()?;
+        let family = self.core.family_state(state, self.family.id())?;
+        let subcompactions_max = match self.options.max_subcompactions {
+            0 => self.core.context.options.max_subcompactions,
+            max => max,
+        };
+        let options = family.family.options();
+        let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max);
+        Ok(match picker.range(request) {
+            RangePick::Nothing => Step::Done,
+            RangePick::Busy => Step::Wait,
+            RangePick::Step { pick, resume_at } => {
+                state.begin_compaction(self.family.id(), *pick).map_or(Step::Done, |plan| Step::Run(plan, resume_at))
+            }
+        })
+    }
+
+    fn run(&self, plan: CompactionPlan) -> Result<()> {
+        self.core.compaction_job(plan).inspect_err(|e| self.core.fail(e))?;
+        self.core.check_writable()?;
+        self.family.check_live()
+    }
+
+    fn with_family<R>(&self, read: impl FnOnce(&mut FamilyState) -> Result<R>) -> Result<R> {
+        read(self.core.family_state(&mut self.core.state.lock(), self.family.id())?)
+    }
+
+    /// Moves all files of a level to another, where nothing lies between.
+    fn change_level(&self, from: usize) -> Result<()> {
+        let id = self.family.id();
+        let _hold = Hold::new(self.core, |family| family.family.id() == id);
+        self.core.wait_until(|state| Ok(self.core.family_state(state, id)?.compactions.count() == 0))?;
+        let plan = {
+            let mut state = self.core.state.lock();
+            let family = self.core.family_state(&mut state, id)?;
+            match move_of_level(family, from, self.options.target_level)? {
+                Some(pick) => state.begin_compaction(id, pick),
+                None => None,
+            }
+        };
+        plan.map_or(Ok(()), |plan| self.run(plan))
+    }
+}
+
+enum Step {
+    Done,
+    Wait,
+    Run(CompactionPlan, Option<Vec<u8>>),
+}
+
+/// The move of all of a level's files; `None` where they are there already.
+fn move_of_level(family: &FamilyState, from: usize, target: Option<usize>) -> Result<Option<Pick>> {
+    let version = &family.version;
+    let options = family.family.options();
+    let files = version.level(from).to_vec();
+    let picker = Picker::new(version, &options, &family.compactions, 1);
+    let is_empty = |level: usize| version.level(level).is_empty();
+    let target = target.unwrap_or_else(|| {
+        let fits = |level: &usize| is_empty(*level) && picker.targets().max_bytes(*level) >= version.level_bytes(from);
+        (1..from).rev().take_while(fits).last().unwrap_or(from)
+    });
+    let Some(span) = Span::of_files(&version.order().user, &files).filter(|_| target != from) else { return Ok(None) };
+    let mut crossed = if target < from { target..from } else { from + 1..target + 1 };
+    if target == 0 || target >= version.num_levels() || !crossed.all(is_empty) || from == 0 {
+        let message = format!("compact_range: the files of level {from} cannot move to level {target}");
+        return Err(Error::invalid_argument(message + ": it or a level between is not empty, or it does not exist"));
+    }
+    Ok(Some(Pick {
+        reason: Reason::Manual,
+        output_level: target,
+        inputs: vec![LevelInputs { level: from, files }],
+        span,
+        trivial_move: true,
+        bottommost: false,
+        grandparents: Vec::new(),
+        grandparent_bytes_max: 0,
+        output_file_bytes: 0,
+        compression: base::options::CompressionKind::None,
+        subcompactions_max: 1,
+    }))
+}

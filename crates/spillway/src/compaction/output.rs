@@ -1,0 +1,270 @@
+//! Writes what a flush or a compaction yields into tables.
+//!
+//! The tables of one writer cover its range without gaps: each gets the range tombstones from where the one before it
+//! was cut to where it is cut itself, so that neighbours' bounds meet and never overlap. A table that ends with a
+//! tombstone has the tombstone's end as its largest key, exclusive.
+//!
+//! Tables that were begun are deleted unless [`Outputs::keep`] is called: on an error nothing is left behind.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::extend::Event;
+use base::key::{encode, user_key};
+use base::metrics::{Ticker, tick};
+use base::options::{CompressionKind, FamilyOptions, FilterPolicy};
+use base::tombstone::RangeTombstone;
+use base::{Cursor, Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, ValueKind};
+use table::{
+    BlockBasedTable, BlockBasedTableBuilder, Table, TableBuilder, TableBuilderConfig, TableContext, TableOrigin,
+    TableSummary,
+};
+use vfs::{IfExists, IoClass};
+
+use super::cutter::Cutter;
+use super::entries::EntryStream;
+use crate::context::Context;
+use crate::family::Family;
+use crate::version::table_file::FileMeta;
+
+/// Entries between two looks at whether the job is to stop.
+const STOP_CHECK_ENTRIES: u32 = 1024;
+
+/// What a family's tables are written with.
+#[derive(Clone)]
+pub struct FamilyRules {
+    pub id: FamilyId,
+    pub name: String,
+    pub order: InternalOrder,
+    pub options: Arc<FamilyOptions>,
+}
+
+impl FamilyRules {
+    pub fn of(family: &Family) -> Self {
+        FamilyRules {
+            id: family.id(),
+            name: family.name().to_owned(),
+            order: family.order().clone(),
+            options: family.options(),
+        }
+    }
+}
+
+/// What all tables of one job have in common.
+#[derive(Clone)]
+pub struct OutputRules {
+    pub family: FamilyRules,
+    pub compression: CompressionKind,
+    /// Nothing lies below the tables.
+    pub bottommost: bool,
+    pub class: IoClass,
+    pub epoch_number: u64,
+    /// Seconds since the epoch; when the oldest entry was written, about.
+    pub oldest_ancestor_time: u64,
+}
+
+/// The tables written so far. Dropped without [`keep`](Self::keep), it deletes them.
+pub struct Outputs<'a> {
+    context: &'a Context,
+    rules: &'a OutputRules,
+    /// Every file begun.
+    paths: Vec<PathBuf>,
+    metas: Vec<FileMeta>,
+}
+
+/// The table being written.
+struct OpenTable {
+    builder: Box<BlockBasedTableBuilder>,
+    number: FileNumber,
+    path: PathBuf,
+    creation_time: u64,
+}
+
+impl<'a> Outputs<'a> {
+    pub fn new(context: &'a Context, rules: &'a OutputRules) -> Self {
+        Outputs { context, rules, paths: Vec::new(), metas: Vec::new() }
+    }
+
+    /// Writes everything that the stream yields, into one table or, with a cutter, into as many as it asks for. `stop`
+    /// is asked now and then; once true, the write ends with an error of kind `Closed`.
+    ///
+    /// # Errors
+    /// The stream's and the file system's.
+    pub fn write<C: Cursor>(
+        &mut self,
+        stream: &mut EntryStream<C>,
+        mut cutter: Option<Cutter>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut open: Option<OpenTable> = None;
+        // Where the table being written begins; `None` at the beginning of the stream's range.
+        let mut lower: Option<Vec<u8>> = None;
+        let mut until_stop_check = 0u32;
+        while stream.advance()? {
+            if until_stop_check == 0 {
+                check_stop(stop)?;
+                until_stop_check = STOP_CHECK_ENTRIES;
+            }
+            until_stop_check -= 1;
+            let key = stream.key();
+            if let Some(cutter) = &mut cutter
+                && cutter.cuts_before(user_key(key))
+                && let Some(table) = open.take()
+            {
+                let cut = user_key(key).to_vec();
+                self.finish(table, &stream.tombstones_out(lower.as_deref(), Some(&cut)))?;
+                cutter.begin_file();
+                lower = Some(cut);
+            }
+            let table = match &mut open {
+                Some(table) => table,
+                None => open.insert(self.begin()?),
+            };
+            let value = stream.value();
+            table.builder.add(key, value)?;
+            if let Some(cutter) = &mut cutter {
+                cutter.wrote(user_key(key), key.len() + value.len(), || table.builder.estimated_bytes());
+            }
+        }
+        let tombstones = stream.tombstones_out(lower.as_deref(), None);
+        match open {
+            Some(table) => self.finish(table, &tombstones),
+            None if tombstones.is_empty() => Ok(()),
+            None => {
+                let table = self.begin()?;
+                self.finish(table, &tombstones)
+            }
+        }
+    }
+
+    /// Ends the job's writing: the tables survive a power loss, and stay.
+    ///
+    /// # Errors
+    /// The file system's; the tables are deleted.
+    pub fn keep(mut self) -> Result<Vec<FileMeta>> {
+        if !self.paths.is_empty() {
+            self.context.vfs.sync_dir(&self.context.dir)?;
+        }
+        self.paths.clear();
+        Ok(std::mem::take(&mut self.metas))
+    }
+
+    fn begin(&mut self) -> Result<OpenTable> {
+        let context = self.context;
+        let number = context.numbers.take();
+        let path = context.table_path(number);
+        let file = context.vfs.create(&path, IfExists::Fail)?;
+        self.paths.push(path.clone());
+        let creation_time = context.vfs.unix_time_us() / 1_000_000;
+        let config = self.config(&path, number, creation_time);
+        let builder = Box::new(BlockBasedTableBuilder::new(file, config).map_err(|e| e.at_path(&path))?);
+        Ok(OpenTable { builder, number, path, creation_time })
+    }
+
+    fn config(&self, path: &std::path::Path, number: FileNumber, creation_time: u64) -> TableBuilderConfig {
+        let (context, rules) = (self.context, self.rules);
+        let options = &rules.family.options;
+        let mut table_options = options.table.clone();
+        if rules.bottommost && options.optimize_filters_for_hits {
+            table_options.filter_policy = FilterPolicy::NONE;
+        }
+        let mut compression_options = options.compression_opts.clone();
+        // Dictionaries are for the last level, and only one compressor writes them.
+        if !rules.bottommost || rules.compression != CompressionKind::Zstd {
+            compression_options.max_dict_bytes = 0;
+        }
+        TableBuilderConfig {
+            order: rules.family.order.clone(),
+            options: table_options,
+            compression: rules.compression,
+            compression_options,
+            prefix_extractor: options.prefix_extractor(),
+            merge_operator: options.merge_operator.as_ref().map_or_else(String::new, |m| m.name().to_owned()),
+            origin: TableOrigin {
+                family: Some(rules.family.id),
+                family_name: rules.family.name.clone(),
+                db_id: context.db_id.clone(),
+                session_id: context.session_id.clone(),
+                host_id: String::new(),
+                file_number: number,
+                creation_time_s: rules.oldest_ancestor_time,
+                oldest_key_time_s: 0,
+                file_creation_time_s: creation_time,
+            },
+            ingestable: false,
+            path: path.to_owned(),
+            class: rules.class,
+            bytes_per_sync: context.options.bytes_per_sync,
+        }
+    }
+
+    fn finish(&mut self, mut table: OpenTable, tombstones: &[RangeTombstone]) -> Result<()> {
+        for tombstone in tombstones {
+            table.builder.add_tombstone(tombstone)?;
+        }
+        let summary = table.builder.finish()?;
+        let (smallest, largest) = bounds(&self.rules.family.order, &summary, tombstones)
+            .ok_or_else(|| Error::corruption("a table without entries was written").at_path(&table.path))?;
+        let meta = FileMeta {
+            number: table.number,
+            file_bytes: summary.file_bytes,
+            smallest,
+            largest,
+            smallest_seq: summary.smallest_seq,
+            largest_seq: summary.largest_seq,
+            epoch_number: self.rules.epoch_number,
+            oldest_ancestor_time: self.rules.oldest_ancestor_time,
+            file_creation_time: table.creation_time,
+            ..FileMeta::default()
+        };
+        let ticker = if self.rules.class == IoClass::Flush { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };
+        tick(&self.context.statistics, ticker, meta.file_bytes);
+        if self.rules.family.options.paranoid_file_checks {
+            self.read_back(&meta, &table.path)?;
+        }
+        self.context.notify(&Event::TableCreated { path: table.path, bytes: meta.file_bytes });
+        self.metas.push(meta);
+        Ok(())
+    }
+
+    /// Reads every block of a table just written.
+    fn read_back(&self, meta: &FileMeta, path: &std::path::Path) -> Result<()> {
+        let context = TableContext {
+            order: self.rules.family.order.clone(),
+            prefix_extractor: self.rules.family.options.prefix_extractor(),
+            largest_seq: Some(meta.largest_seq),
+            class: self.rules.class,
+            ..TableContext::default()
+        };
+        let file = self.context.vfs.open(path)?;
+        BlockBasedTable::open(file, path, meta.file_bytes, &context)?.verify()
+    }
+}
+
+impl Drop for Outputs<'_> {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            if let Err(error) = self.context.vfs.remove_file(path) {
+                tracing::warn!(%error, "cannot delete the output of a job that failed");
+            }
+        }
+    }
+}
+
+pub(super) fn check_stop(stop: &dyn Fn() -> bool) -> Result<()> {
+    if stop() { Err(Error::closed("the job was told to stop")) } else { Ok(()) }
+}
+
+/// First and last internal key of points and tombstones together.
+fn bounds(order: &InternalOrder, summary: &TableSummary, tombstones: &[RangeTombstone]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (first, last) = summary.point_bounds.clone().unzip();
+    let starts = tombstones.iter().map(|t| encode(&t.start, t.seq, ValueKind::RangeDeletion));
+    let ends = tombstones.iter().map(|t| encode(&t.end, SeqNo::MAX, ValueKind::RangeDeletion));
+    let smallest = first.into_iter().chain(starts).min_by(|a, b| order.compare(a, b))?;
+    let largest = last.into_iter().chain(ends).max_by(|a, b| order.compare(a, b))?;
+    Some((smallest, largest))
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

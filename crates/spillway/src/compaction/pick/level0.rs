@@ -1,0 +1,95 @@
+//! Level 0: its files overlap each other, the newest ones counting most.
+
+use std::sync::Arc;
+
+use super::{Chosen, Picker};
+use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::compaction::span::{Span, clean_cut};
+use crate::version::table_file::TableFile;
+
+/// Files that a merge within level 0 takes in at least: fewer would be work without fewer files to look at.
+const INTRA_FILES_MIN: usize = 4;
+/// Files above the trigger from which on level 0 is merged in place while it cannot go down.
+const INTRA_FILES_ABOVE_TRIGGER: usize = 2;
+
+impl Picker<'_> {
+    /// The oldest file of level 0 with all that overlap it, into the base level.
+    pub(super) fn from_level0(&self) -> Option<Pick> {
+        let oldest = self.version.level(0).last()?;
+        let files = self.version.overlapping(0, Some(oldest.smallest_user_key()), Some(oldest.largest_user_key()));
+        self.down_from_level0(files, Reason::Level0, true)
+    }
+
+    /// These files of level 0, which no other one of level 0 overlaps, into the base level. One compaction at a time
+    /// takes files out of level 0.
+    pub(super) fn down_from_level0(&self, files: Vec<Arc<TableFile>>, reason: Reason, may_move: bool) -> Option<Pick> {
+        let output_level = self.targets.base_level;
+        if output_level == 0 || self.running.level0_is_busy() {
+            return None;
+        }
+        let below = self.version.level(output_level);
+        let span = Span::of_files(self.order(), &files)?;
+        let places = clean_cut(self.order(), below, span.places_in(self.order(), below));
+        let below = below.get(places).unwrap_or(&[]);
+        if self.any_busy(below) {
+            return None;
+        }
+        let mut inputs = vec![LevelInputs { level: 0, files }, LevelInputs { level: output_level, files: below.to_vec() }];
+        let chosen = |inputs: &[LevelInputs]| Chosen { reason, inputs: inputs.to_vec(), output_level, may_move };
+        let pick = self.complete(chosen(&inputs))?;
+        if !pick.trivial_move {
+            return Some(pick);
+        }
+        if let Some(level0) = inputs.first_mut() {
+            self.add_movable(&mut level0.files);
+        }
+        self.complete(chosen(&inputs)).filter(|pick| pick.trivial_move).or(Some(pick))
+    }
+
+    /// Adds every other file of level 0 that overlaps nothing in level 0 or the base level: they move along.
+    fn add_movable(&self, files: &mut Vec<Arc<TableFile>>) {
+        let (level0, base) = (self.version.level(0), self.targets.base_level);
+        let alone = |file: &Arc<TableFile>| {
+            let span = Span::of_file(&file.meta);
+            let others = level0.iter().filter(|other| other.number() != file.number());
+            let below = self.version.level(base);
+            span.places_in(self.order(), below).is_empty()
+                && !self.running.writes_into(self.order(), base, &span)
+                && !others.into_iter().any(|other| span.overlaps_file(self.order(), &other.meta))
+        };
+        let more = level0.iter().filter(|file| !files.iter().any(|f| f.number() == file.number()) && alone(file));
+        files.extend(more.cloned().collect::<Vec<_>>());
+        // As the level has them, newest first.
+        let place = |file: &Arc<TableFile>| level0.iter().position(|other| other.number() == file.number());
+        files.sort_by_key(place);
+    }
+
+    /// The newest files of level 0, merged into one that stays there.
+    pub(super) fn within_level0(&self) -> Option<Pick> {
+        let level0 = self.version.level(0);
+        let trigger = self.options.level0_file_num_compaction_trigger.max(1) as usize;
+        let spare = if self.targets.base_level == 0 { 0 } else { INTRA_FILES_ABOVE_TRIGGER };
+        if level0.len() < trigger + spare {
+            return None;
+        }
+        // Each further file must make the work per file that goes smaller.
+        let mut bytes = 0u64;
+        let mut per_file_gone = u64::MAX;
+        let mut count = 0usize;
+        for file in level0.iter().take_while(|file| !self.running.is_busy(file.number())) {
+            bytes = bytes.saturating_add(file.meta.file_bytes);
+            let next = bytes.checked_div(count as u64).unwrap_or(u64::MAX);
+            if count > 0 && (next > per_file_gone || bytes > self.options.max_compaction_bytes()) {
+                break;
+            }
+            per_file_gone = next;
+            count += 1;
+        }
+        if count < INTRA_FILES_MIN {
+            return None;
+        }
+        let files = level0.get(..count).unwrap_or(&[]).to_vec();
+        let inputs = vec![LevelInputs { level: 0, files }];
+        self.complete(Chosen { reason: Reason::IntraLevel0, inputs, output_level: 0, may_move: false })
+    }
+}

@@ -1,0 +1,163 @@
+//! Picks what to compact: a pure function of a version, its options and what runs already.
+//!
+//! Leveled compaction as RocksDB's: the level with the highest score first, and in it the files that overlap least below.
+//! What is picked is a *clean cut*, no user key has versions left behind in the same level, and never touches what a
+//! running compaction reads or writes, so that compactions of one family can run side by side.
+
+mod level0;
+mod range;
+mod sorted;
+
+use std::sync::Arc;
+
+use base::UserOrder;
+use base::options::{CompressionKind, FamilyOptions};
+
+pub use self::range::{RangePick, RangeRequest};
+use super::levels::{LevelTargets, scores};
+use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
+use super::span::{Span, bytes_of};
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// One look at a family.
+pub struct Picker<'a> {
+    version: &'a Version,
+    options: &'a FamilyOptions,
+    running: &'a FamilyCompactions,
+    targets: LevelTargets,
+    subcompactions_max: usize,
+    /// Levels with their scores, most urgent first.
+    scores: Vec<(usize, f64)>,
+}
+
+/// Inputs chosen, before everything that follows from them is worked out.
+struct Chosen {
+    reason: Reason,
+    inputs: Vec<LevelInputs>,
+    output_level: usize,
+    /// Whether the files may be moved as they are.
+    may_move: bool,
+}
+
+impl<'a> Picker<'a> {
+    pub fn new(
+        version: &'a Version,
+        options: &'a FamilyOptions,
+        running: &'a FamilyCompactions,
+        subcompactions_max: usize,
+    ) -> Self {
+        let targets = LevelTargets::of(version, options);
+        let scores = scores(version, options, &targets, running);
+        Picker { version, options, running, targets, subcompactions_max, scores }
+    }
+
+    pub fn targets(&self) -> &LevelTargets {
+        &self.targets
+    }
+
+    /// The score of the most urgent level; 1 and more is due.
+    pub fn urgency(&self) -> f64 {
+        self.scores.first().map_or(0.0, |&(_, score)| score)
+    }
+
+    /// What should be compacted next by itself, if anything.
+    pub fn automatic(&self) -> Option<Pick> {
+        let mut level0_waits = false;
+        for &(level, score) in self.scores.iter().take_while(|(_, score)| *score >= 1.0) {
+            tracing::trace!(level, score, "due for compaction");
+            if level == 0 {
+                if let Some(pick) = self.from_level0().or_else(|| self.within_level0()) {
+                    return Some(pick);
+                }
+                level0_waits = true;
+            } else if level0_waits && level == self.targets.base_level {
+                // Level 0 waits for the base level to be free: taking more out of it now could starve it.
+            } else if let Some(pick) = self.from_sorted(level) {
+                return Some(pick);
+            }
+        }
+        self.marked()
+    }
+
+    fn order(&self) -> &UserOrder {
+        &self.version.order().user
+    }
+
+    fn any_busy<'f>(&self, files: impl IntoIterator<Item = &'f Arc<TableFile>>) -> bool {
+        files.into_iter().any(|file| self.running.is_busy(file.number()))
+    }
+
+    /// The first level at or below `level` that has files in the span, and those.
+    fn first_overlap(&self, span: &Span, level: usize) -> &'a [Arc<TableFile>] {
+        let version = self.version;
+        (level..version.num_levels())
+            .map(|level| version.level(level))
+            .find_map(|files| files.get(span.places_in(self.order(), files)).filter(|found| !found.is_empty()))
+            .unwrap_or(&[])
+    }
+
+    /// Works out what follows from the inputs. `None` where a running compaction writes into the same span.
+    fn complete(&self, chosen: Chosen) -> Option<Pick> {
+        let Chosen { reason, mut inputs, output_level, may_move } = chosen;
+        inputs.retain(|inputs| !inputs.files.is_empty());
+        let span = Span::of_files(self.order(), inputs.iter().flat_map(|inputs| &inputs.files))?;
+        if output_level > 0 && self.running.writes_into(self.order(), output_level, &span) {
+            return None;
+        }
+        let grandparents = if output_level == 0 { &[] } else { self.first_overlap(&span, output_level + 1) };
+        let mut pick = Pick {
+            reason,
+            output_level,
+            bottommost: output_level > 0 && grandparents.is_empty(),
+            grandparents: grandparents.to_vec(),
+            grandparent_bytes_max: self.options.max_compaction_bytes(),
+            output_file_bytes: match output_level {
+                0 => u64::MAX,
+                level => self.targets.file_bytes(level, self.options),
+            },
+            compression: self.compression(output_level),
+            subcompactions_max: self.subcompactions_max,
+            trivial_move: false,
+            inputs,
+            span,
+        };
+        pick.trivial_move = may_move && self.can_move(&pick);
+        Some(pick)
+    }
+
+    /// The compression of tables written to a level.
+    fn compression(&self, level: usize) -> CompressionKind {
+        let deeper = level + 1..self.version.num_levels();
+        let last = level > 0 && deeper.into_iter().all(|level| self.version.level(level).is_empty());
+        self.options.compression_at(self.targets.listed_level(level), last)
+    }
+
+    /// Whether the inputs can become part of the output level as they are.
+    fn can_move(&self, pick: &Pick) -> bool {
+        let [inputs] = pick.inputs.as_slice() else { return false };
+        if inputs.level == pick.output_level || self.compression(inputs.level) != pick.compression {
+            return false;
+        }
+        let disjoint = inputs.level > 0 || self.are_disjoint(&inputs.files);
+        let most = self.options.max_compaction_bytes();
+        disjoint && inputs.files.iter().all(|file| self.bytes_below(file, pick.output_level) <= most)
+    }
+
+    fn are_disjoint(&self, files: &[Arc<TableFile>]) -> bool {
+        files.iter().enumerate().all(|(i, file)| {
+            let span = Span::of_file(&file.meta);
+            !files.iter().skip(i + 1).any(|other| span.overlaps_file(self.order(), &other.meta))
+        })
+    }
+
+    /// Bytes of the file and of what it would overlap one level below `level`: what moving on from there costs at least.
+    fn bytes_below(&self, file: &TableFile, level: usize) -> u64 {
+        let below = self.version.level(level + 1);
+        let overlapped = Span::of_file(&file.meta).places_in(self.order(), below);
+        file.meta.file_bytes + bytes_of(below.get(overlapped).unwrap_or(&[]))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! What somebody asked to have compacted, one step at a time.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::FileNumber;
+
+use super::Picker;
+use crate::compaction::plan::{Pick, Reason};
+use crate::compaction::span::ends_before;
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// A range of user keys in one level, both ends inclusive; `None` is the end of the key space.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeRequest<'a> {
+    pub level: usize,
+    pub start: Option<&'a [u8]>,
+    pub end: Option<&'a [u8]>,
+    /// Rewrites the files in their level instead of taking them down: those with numbers below this one.
+    pub in_place_before: Option<FileNumber>,
+    /// Whether files may be moved as they are.
+    pub may_move: bool,
+}
+
+/// The next step.
+pub enum RangePick {
+    /// The level has nothing more in the range.
+    Nothing,
+    /// Files are in use by another compaction: ask again when it has ended.
+    Busy,
+    /// `resume_at` is where the range goes on after this step; `None` where this is the last.
+    Step { pick: Box<Pick>, resume_at: Option<Vec<u8>> },
+}
+
+impl Picker<'_> {
+    pub fn range(&self, request: &RangeRequest<'_>) -> RangePick {
+        if let Some(before) = request.in_place_before {
+            return self.range_in_place(request, before);
+        }
+        if request.level == 0 {
+            return self.range_of_level0(request);
+        }
+        let files = self.version.level(request.level);
+        let run = places(self.version, request);
+        if run.is_empty() || request.level + 1 >= self.version.num_levels() {
+            return RangePick::Nothing;
+        }
+        let step = self.bounded(files, run.clone(), |_| true);
+        match self.down(request.level, step.clone(), Reason::Manual, request.may_move) {
+            None => RangePick::Busy,
+            Some(pick) => {
+                // Files that had to go along are gone by then; the first one behind them is found all the same.
+                let rest = files.get(step.end..run.end).unwrap_or(&[]);
+                let resume_at = rest.first().map(|file| file.smallest_user_key().to_vec());
+                RangePick::Step { pick: Box::new(pick), resume_at }
+            }
+        }
+    }
+
+    fn range_of_level0(&self, request: &RangeRequest<'_>) -> RangePick {
+        let files = self.version.overlapping(0, request.start, request.end);
+        if files.is_empty() || self.targets.base_level == 0 {
+            return RangePick::Nothing;
+        }
+        match self.down_from_level0(files, Reason::Manual, request.may_move) {
+            None => RangePick::Busy,
+            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
+        }
+    }
+
+    fn range_in_place(&self, request: &RangeRequest<'_>, before: FileNumber) -> RangePick {
+        let files = self.version.level(request.level);
+        let mut run = places(self.version, request);
+        let is_old = |file: &Arc<TableFile>| file.number() < before;
+        let skipped = files.get(run.clone()).unwrap_or(&[]).iter().take_while(|file| !is_old(file)).count();
+        run.start += skipped;
+        if run.is_empty() {
+            return RangePick::Nothing;
+        }
+        match self.in_place(request.level, self.bounded(files, run, is_old)) {
+            None => RangePick::Busy,
+            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
+        }
+    }
+
+    /// The first files of the run that are wanted, at least one and as many as one compaction may take in.
+    fn bounded(
+        &self,
+        files: &[Arc<TableFile>],
+        run: Range<usize>,
+        wanted: impl Fn(&Arc<TableFile>) -> bool,
+    ) -> Range<usize> {
+        let most = self.options.max_compaction_bytes();
+        let mut bytes = 0u64;
+        let taken = files.get(run.clone()).unwrap_or(&[]).iter().take_while(|file| {
+            let first = bytes == 0;
+            bytes = bytes.saturating_add(file.meta.file_bytes.max(1));
+            wanted(file) && (first || bytes <= most)
+        });
+        run.start..run.start + taken.count()
+    }
+}
+
+/// The places of a sorted level's files in the range.
+fn places(version: &Version, request: &RangeRequest<'_>) -> Range<usize> {
+    let (files, order) = (version.level(request.level), &version.order().user);
+    let first = request.start.map_or(0, |start| files.partition_point(|file| ends_before(order, &file.meta, start)));
+    let end = request.end.map_or(files.len(), |end| {
+        files.partition_point(|file| order.compare(file.smallest_user_key(), end).is_le())
+    });
+    first..end.max(first)
+}

@@ -1,0 +1,144 @@
+//! Levels below level 0: which file goes down, and what goes with it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Chosen, Picker};
+use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::compaction::span::{Span, bytes_of, clean_cut, ends_before};
+use crate::version::table_file::TableFile;
+
+/// Files that one trivial move takes along at most: each costs a few hundred bytes of the edit.
+const MOVED_FILES_MAX: usize = 64;
+
+impl Picker<'_> {
+    /// The file whose move down rewrites the fewest bytes for each of its own, among those that are free.
+    pub(super) fn from_sorted(&self, level: usize) -> Option<Pick> {
+        let places = self.by_overlap(level);
+        places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
+    }
+
+    /// A file that was marked for compaction. The last level's have nowhere to go.
+    pub(super) fn marked(&self) -> Option<Pick> {
+        let version = self.version;
+        let deepest = (0..version.num_levels()).rev().find(|&level| !version.level(level).is_empty())?;
+        (0..deepest).find_map(|level| {
+            let marked = version.level(level).iter().enumerate().filter(|(_, file)| file.meta.marked_for_compaction);
+            marked.into_iter().find_map(|(place, file)| {
+                if level > 0 {
+                    return self.down(level, place..place + 1, Reason::Marked, true);
+                }
+                let (start, end) = (file.smallest_user_key(), file.largest_user_key());
+                self.down_from_level0(version.overlapping(0, Some(start), Some(end)), Reason::Marked, true)
+            })
+        })
+    }
+
+    /// The places of a level's idle files, the one first that overlaps the fewest bytes below for its size.
+    fn by_overlap(&self, level: usize) -> Vec<usize> {
+        let (files, below) = (self.version.level(level), self.version.level(level + 1));
+        let mut first = 0;
+        let mut ratios: Vec<(u64, usize)> = Vec::with_capacity(files.len());
+        for (place, file) in files.iter().enumerate() {
+            // Both levels ascend, so the search goes on where the file before began.
+            let rest = below.get(first..).unwrap_or(&[]);
+            let skipped = rest.iter().take_while(|f| ends_before(self.order(), &f.meta, file.smallest_user_key()));
+            first += skipped.count();
+            let span = Span::of_file(&file.meta);
+            let rest = below.get(first..).unwrap_or(&[]).iter();
+            let overlapped = bytes_of(rest.take_while(|f| span.overlaps_file(self.order(), &f.meta)));
+            if !self.running.is_busy(file.number()) {
+                // In 1024ths, so that a whole number tells ratios apart.
+                ratios.push((overlapped.saturating_mul(1024) / file.meta.file_bytes.max(1), place));
+            }
+        }
+        ratios.sort_unstable();
+        ratios.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// A run of a level's files into the level below, with what must and what may go along. `None` where some of it is
+    /// busy.
+    pub(super) fn down(&self, level: usize, run: Range<usize>, reason: Reason, may_move: bool) -> Option<Pick> {
+        let (files, below) = (self.version.level(level), self.version.level(level + 1));
+        let (mut taken, mut overlapped) = self.idle_cut(files, below, run)?;
+        if overlapped.is_empty() {
+            taken = self.with_movable(level, taken, reason);
+        } else if let Some(more) = self.free_growth(files, below, &taken, &overlapped) {
+            (taken, overlapped) = more;
+        }
+        let upper = files.get(taken).unwrap_or(&[]).to_vec();
+        let lower = below.get(overlapped).unwrap_or(&[]).to_vec();
+        let inputs = vec![LevelInputs { level, files: upper }, LevelInputs { level: level + 1, files: lower }];
+        self.complete(Chosen { reason, inputs, output_level: level + 1, may_move })
+    }
+
+    /// A run of a level's files, rewritten where they are.
+    pub(super) fn in_place(&self, level: usize, run: Range<usize>) -> Option<Pick> {
+        let files = self.version.level(level);
+        let files = files.get(clean_cut(self.order(), files, run)).unwrap_or(&[]);
+        if self.any_busy(files) {
+            return None;
+        }
+        let inputs = vec![LevelInputs { level, files: files.to_vec() }];
+        self.complete(Chosen { reason: Reason::Manual, inputs, output_level: level, may_move: false })
+    }
+
+    /// The run widened to a clean cut, and the run of the level below that it overlaps; `None` where a file is busy.
+    fn idle_cut(
+        &self,
+        files: &[Arc<TableFile>],
+        below: &[Arc<TableFile>],
+        run: Range<usize>,
+    ) -> Option<(Range<usize>, Range<usize>)> {
+        let run = clean_cut(self.order(), files, run);
+        let taken = files.get(run.clone())?;
+        let span = Span::of_files(self.order(), taken)?;
+        let overlapped = clean_cut(self.order(), below, span.places_in(self.order(), below));
+        let idle = !self.any_busy(taken) && !self.any_busy(below.get(overlapped.clone())?);
+        idle.then_some((run, overlapped))
+    }
+
+    /// More files of the upper level that lie within what is rewritten below anyway, where they bring no further file
+    /// of the level below with them.
+    fn free_growth(
+        &self,
+        files: &[Arc<TableFile>],
+        below: &[Arc<TableFile>],
+        taken: &Range<usize>,
+        overlapped: &Range<usize>,
+    ) -> Option<(Range<usize>, Range<usize>)> {
+        let inputs = files.get(taken.clone())?.iter().chain(below.get(overlapped.clone())?);
+        let hull = Span::of_files(self.order(), inputs)?;
+        let grown = hull.places_in(self.order(), files);
+        let (grown, then_overlapped) = self.idle_cut(files, below, grown)?;
+        let bytes = bytes_of(files.get(grown.clone())?) + bytes_of(below.get(then_overlapped.clone())?);
+        let is_free = grown.len() > taken.len()
+            && then_overlapped == *overlapped
+            && bytes <= self.options.max_compaction_bytes();
+        is_free.then_some((grown, then_overlapped))
+    }
+
+    /// A run that overlaps nothing below, with the files behind it that overlap nothing either, as far as the level is
+    /// over its target.
+    fn with_movable(&self, level: usize, run: Range<usize>, reason: Reason) -> Range<usize> {
+        let (files, below) = (self.version.level(level), self.version.level(level + 1));
+        let excess = self.version.level_bytes(level).saturating_sub(self.targets.max_bytes(level));
+        let mut bytes = bytes_of(files.get(run.clone()).unwrap_or(&[]));
+        let mut end = run.end;
+        while reason == Reason::LevelSize && end - run.start < MOVED_FILES_MAX && bytes < excess {
+            let next = clean_cut(self.order(), files, end..(end + 1).min(files.len()));
+            let Some((next, overlapped)) = self.idle_cut(files, below, next) else { break };
+            let hull = files.get(run.start..next.end).and_then(|files| Span::of_files(self.order(), files));
+            let taken = hull.is_none_or(|hull| {
+                self.running.writes_into(self.order(), level + 1, &hull)
+                    || !hull.places_in(self.order(), below).is_empty()
+            });
+            if !overlapped.is_empty() || taken {
+                break;
+            }
+            bytes += bytes_of(files.get(next.clone()).unwrap_or(&[]));
+            end = next.end;
+        }
+        run.start..end
+    }
+}

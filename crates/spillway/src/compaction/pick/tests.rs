@@ -1,0 +1,219 @@
+//! Picks as text: levels and files in, plans out. `UPDATE=1 cargo test -p spillway compaction::pick` writes the expected
+//! parts anew.
+//!
+//! A file is a list of cases: input lines, `----`, expected lines, and an empty line. Input lines:
+//!
+//! - `NAME=VALUE ...`: options of the family, from here on;
+//! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
+//!   tombstone; `!` behind it marks the file for compaction;
+//! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
+//! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
+//!   space), noted as running;
+//! - `pick`, `scores`, `targets`, `pending`: what they say.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::options::string;
+use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key};
+use table::Table;
+use vfs::{IfExists, IoClass, Vfs};
+
+use super::*;
+use crate::compaction::levels::pending_bytes;
+use crate::version::builder::VersionBuilder;
+use crate::version::edit::VersionEdit;
+use crate::version::purge::PurgeQueue;
+use crate::version::table_file::FileMeta;
+use crate::version::table_store::{OpenSlots, TableOpener, TableStore};
+
+struct NoTables;
+
+impl TableOpener for NoTables {
+    fn open(&self, _meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        Err(Error::unsupported("a pick reads no table"))
+    }
+}
+
+struct World {
+    options: FamilyOptions,
+    edit: VersionEdit,
+    epoch: u64,
+    running: FamilyCompactions,
+}
+
+impl World {
+    fn version(&self) -> Version {
+        let store = TableStore::new(Box::new(NoTables), OpenSlots::new(-1), PurgeQueue::new());
+        let empty = Version::empty(InternalOrder::default(), self.options.num_levels);
+        let mut builder = VersionBuilder::new(&empty, &store);
+        builder.apply(&self.edit).unwrap();
+        builder.build().unwrap().version
+    }
+
+    fn add_files(&mut self, level: usize, files: &str) {
+        for text in files.split_whitespace() {
+            let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
+            let parts: Vec<&str> = text.split(':').collect();
+            let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
+            let (first, last) = keys.split_once('-').unwrap();
+            let largest = match last.strip_suffix(')') {
+                Some(end) => key::encode(end.as_bytes(), SeqNo::MAX, ValueKind::RangeDeletion),
+                None => key::encode(last.as_bytes(), SeqNo(1), ValueKind::Value),
+            };
+            self.epoch -= 1;
+            self.edit.added.push((level, FileMeta {
+                number: FileNumber(number.parse().unwrap()),
+                file_bytes: bytes.parse().unwrap(),
+                smallest: key::encode(first.as_bytes(), SeqNo(2), ValueKind::Value),
+                largest,
+                epoch_number: self.epoch,
+                marked_for_compaction: marked,
+                ..FileMeta::default()
+            }));
+        }
+    }
+
+    fn range(&mut self, words: &[&str]) -> String {
+        let end = |word: &str| (word != "*").then(|| word.as_bytes().to_vec());
+        let (first, last) = (end(words[1]), end(words[2]));
+        let before = words.iter().position(|word| *word == "before").map(|at| words[at + 1].parse().unwrap());
+        let request = RangeRequest {
+            level: words[0].parse().unwrap(),
+            start: first.as_deref(),
+            end: last.as_deref(),
+            in_place_before: before.map(FileNumber),
+            may_move: words.contains(&"move"),
+        };
+        let step = Picker::new(&self.version(), &self.options, &self.running, 1).range(&request);
+        match step {
+            RangePick::Nothing => "nothing\n".into(),
+            RangePick::Busy => "busy\n".into(),
+            RangePick::Step { pick, resume_at } => {
+                let resume_at = resume_at.map(|key| format!("then from {}\n", String::from_utf8(key).unwrap()));
+                self.start(Some(*pick)) + &resume_at.unwrap_or_default()
+            }
+        }
+    }
+
+    fn start(&mut self, pick: Option<Pick>) -> String {
+        let Some(pick) = pick else { return "nothing\n".into() };
+        let id = self.running.begin(&pick);
+        format!("{id}: {}", describe(&pick))
+    }
+
+    fn command(&mut self, line: &str) -> String {
+        let version = self.version();
+        let targets = LevelTargets::of(&version, &self.options);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["run"] => {
+                let pick = Picker::new(&version, &self.options, &self.running, 1).automatic();
+                self.start(pick)
+            }
+            ["pick"] => {
+                let pick = Picker::new(&version, &self.options, &self.running, 1).automatic();
+                pick.map_or("nothing\n".into(), |pick| describe(&pick))
+            }
+            ["end", id] => {
+                self.running.end(id.parse().unwrap());
+                String::new()
+            }
+            ["range", ref words @ ..] => self.range(words),
+            ["scores"] => {
+                let all = scores(&version, &self.options, &targets, &self.running);
+                let due = all.iter().filter(|(_, score)| *score > 0.0);
+                due.fold(String::new(), |text, (level, score)| text + &format!("L{level} {score:.2}\n"))
+            }
+            ["targets"] => {
+                let levels = targets.base_level..version.num_levels();
+                let sizes = levels.map(|level| format!(" L{level}={}", targets.max_bytes(level)));
+                format!("base L{}:{}\n", targets.base_level, sizes.collect::<String>())
+            }
+            ["pending"] => format!("{} bytes\n", pending_bytes(&version, &self.options)),
+            _ if words[0].ends_with(':') => {
+                self.add_files(words[0].trim_end_matches(':').parse().unwrap(), &words[1..].join(" "));
+                String::new()
+            }
+            _ => {
+                for (name, value) in words.iter().map(|word| word.split_once('=').unwrap()) {
+                    string::set(&mut self.options, name, value, &mut Default::default()).unwrap();
+                }
+                String::new()
+            }
+        }
+    }
+}
+
+fn describe(pick: &Pick) -> String {
+    let mut text = format!("{}", pick.reason.name());
+    let numbers = |files: &[Arc<TableFile>]| {
+        files.iter().map(|file| file.number().0.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    for inputs in &pick.inputs {
+        write!(text, " L{}[{}]", inputs.level, numbers(&inputs.files)).unwrap();
+    }
+    write!(text, " -> L{}", pick.output_level).unwrap();
+    let end = if pick.span.end_is_exclusive { ")" } else { "]" };
+    let (first, last) = (String::from_utf8_lossy(&pick.span.start), String::from_utf8_lossy(&pick.span.end));
+    write!(text, " [{first} {last}{end}").unwrap();
+    if !pick.grandparents.is_empty() {
+        write!(text, " over [{}]", numbers(&pick.grandparents)).unwrap();
+    }
+    for (said, word) in [(pick.trivial_move, " moved"), (pick.bottommost, " bottommost")] {
+        text.push_str(if said { word } else { "" });
+    }
+    text + "\n"
+}
+
+/// What a case's input lines yield.
+fn outcome(input: &str) -> String {
+    let options = FamilyOptions {
+        level_compaction_dynamic_level_bytes: false,
+        max_bytes_for_level_base: 4096,
+        target_file_size_base: 4096,
+        ..FamilyOptions::default()
+    };
+    let mut world =
+        World { options, edit: VersionEdit::new(FamilyId::DEFAULT), epoch: 1000, running: FamilyCompactions::default() };
+    let lines = input.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    lines.fold(String::new(), |text, line| text + &world.command(line))
+}
+
+fn check(name: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compaction/pick/testdata").join(name);
+    let real = vfs::RealVfs::new();
+    let text = String::from_utf8(vfs::read_all(&*real, &path, 1 << 20, IoClass::Other).unwrap()).unwrap();
+    let mut written = String::new();
+    for case in text.split("\n\n").filter(|case| !case.trim().is_empty()) {
+        let input = case.split_once("----").map_or(case, |(input, _)| input).trim_end();
+        writeln!(written, "{}\n----\n{}", input.trim_start(), outcome(input)).unwrap();
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        let mut file = real.create(&path, IfExists::Truncate).unwrap();
+        file.append(written.as_bytes(), IoClass::Other).unwrap();
+        return;
+    }
+    assert_eq!(text, written, "{name}; UPDATE=1 rewrites it");
+}
+
+#[test]
+fn level0() {
+    check("level0.txt");
+}
+
+#[test]
+fn sorted_levels() {
+    check("sorted.txt");
+}
+
+#[test]
+fn ranges() {
+    check("range.txt");
+}
+
+#[test]
+fn sizes() {
+    check("sizes.txt");
+}

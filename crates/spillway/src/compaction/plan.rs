@@ -1,0 +1,173 @@
+//! What a compaction is to do, as plain data, and the record of those that run.
+
+use std::sync::Arc;
+
+use base::options::CompressionKind;
+use base::{FileNumber, UserOrder};
+
+use super::span::{Span, bytes_of};
+use crate::family::Family;
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// Why a compaction was picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Level 0 has too many files, or too many bytes.
+    Level0,
+    /// Level 0 cannot go down now, and is merged in place so that reads look at fewer files.
+    IntraLevel0,
+    /// A level is over its target.
+    LevelSize,
+    /// A file was marked for compaction.
+    Marked,
+    /// Somebody asked.
+    Manual,
+}
+
+impl Reason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Level0 => "level0",
+            Reason::IntraLevel0 => "intra-level0",
+            Reason::LevelSize => "level-size",
+            Reason::Marked => "marked",
+            Reason::Manual => "manual",
+        }
+    }
+}
+
+/// The input files of one level, in the level's order.
+#[derive(Clone)]
+pub struct LevelInputs {
+    pub level: usize,
+    pub files: Vec<Arc<TableFile>>,
+}
+
+/// One compaction of a family.
+#[derive(Clone)]
+pub struct Pick {
+    pub reason: Reason,
+    pub output_level: usize,
+    /// Youngest level first; no level without files.
+    pub inputs: Vec<LevelInputs>,
+    /// The hull of the inputs; outputs stay within.
+    pub span: Span,
+    /// The files move to the output level as they are.
+    pub trivial_move: bool,
+    /// No table below the output level overlaps the span, and no older one beside the inputs.
+    pub bottommost: bool,
+    /// The overlapping files of the next level below that has any: outputs are cut so as not to overlap too many.
+    pub grandparents: Vec<Arc<TableFile>>,
+    pub grandparent_bytes_max: u64,
+    /// Bytes at which an output file ends.
+    pub output_file_bytes: u64,
+    pub compression: CompressionKind,
+    pub subcompactions_max: usize,
+}
+
+impl Pick {
+    pub fn start_level(&self) -> usize {
+        self.inputs.first().map_or(0, |inputs| inputs.level)
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
+        self.inputs.iter().flat_map(|inputs| inputs.files.iter().map(move |file| (inputs.level, file)))
+    }
+
+    pub fn input_bytes(&self) -> u64 {
+        bytes_of(self.files().map(|(_, file)| file))
+    }
+
+    /// The inputs as edits and rechecks name them.
+    pub fn input_numbers(&self) -> Vec<(usize, FileNumber)> {
+        self.files().map(|(level, file)| (level, file.number())).collect()
+    }
+}
+
+/// A compaction that was picked and noted as running.
+pub struct CompactionPlan {
+    pub family: Arc<Family>,
+    /// The family's tables when the plan was made.
+    pub version: Arc<Version>,
+    pub pick: Arc<Pick>,
+    /// What [`FamilyCompactions`] knows it by.
+    pub id: u64,
+}
+
+struct Running {
+    id: u64,
+    inputs: Vec<FileNumber>,
+    /// Files and bytes of the inputs, by level.
+    taken: Vec<(usize, usize, u64)>,
+    start_level: usize,
+    output_level: usize,
+    span: Span,
+}
+
+/// The compactions of one family that run now.
+#[derive(Default)]
+pub struct FamilyCompactions {
+    running: Vec<Running>,
+    last_id: u64,
+    /// Calls that keep automatic compactions from being picked: they wait for files, or asked to be alone.
+    holds: usize,
+}
+
+impl FamilyCompactions {
+    /// Marks the inputs busy and the output's span taken. Returns what to call [`end`](Self::end) with.
+    pub fn begin(&mut self, pick: &Pick) -> u64 {
+        self.last_id += 1;
+        self.running.push(Running {
+            id: self.last_id,
+            inputs: pick.files().map(|(_, file)| file.number()).collect(),
+            taken: pick.inputs.iter().map(|i| (i.level, i.files.len(), bytes_of(&i.files))).collect(),
+            start_level: pick.start_level(),
+            output_level: pick.output_level,
+            span: pick.span.clone(),
+        });
+        self.last_id
+    }
+
+    pub fn end(&mut self, id: u64) {
+        self.running.retain(|running| running.id != id);
+    }
+
+    pub fn count(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether a running compaction reads the file.
+    pub fn is_busy(&self, file: FileNumber) -> bool {
+        self.running.iter().any(|running| running.inputs.contains(&file))
+    }
+
+    /// How many files of a level running compactions read, and their bytes.
+    pub fn taken(&self, level: usize) -> (usize, u64) {
+        let of_level = self.running.iter().flat_map(|running| &running.taken).filter(|taken| taken.0 == level);
+        of_level.fold((0, 0), |(files, bytes), taken| (files + taken.1, bytes + taken.2))
+    }
+
+    /// Whether a running compaction may write into the span of that level.
+    pub fn writes_into(&self, order: &UserOrder, level: usize, span: &Span) -> bool {
+        self.running.iter().any(|running| running.output_level == level && running.span.overlaps(order, span))
+    }
+
+    /// Whether a running compaction takes files out of level 0.
+    pub fn level0_is_busy(&self) -> bool {
+        self.running.iter().any(|running| running.start_level == 0)
+    }
+
+    /// Keeps automatic compactions from being picked until [`release`](Self::release).
+    pub fn hold(&mut self) {
+        self.holds += 1;
+    }
+
+    pub fn release(&mut self) {
+        self.holds = self.holds.saturating_sub(1);
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.holds > 0
+    }
+}

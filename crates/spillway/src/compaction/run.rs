@@ -1,0 +1,214 @@
+//! Runs a compaction: no lock is held, and nothing of the database changes but new files.
+//!
+//! A large compaction is split by user key into parts of similar size, which run side by side on threads of their own.
+//! The parts' outputs are in order and do not overlap, tombstones included, so together they are one sorted run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::metrics::{Histogram, Ticker, record, tick};
+use base::{Error, ErrorKind, Result, UserOrder};
+use parking_lot::{Condvar, Mutex};
+
+use super::entries::DropCounts;
+use super::output::FamilyRules;
+use super::plan::Pick;
+use super::subcompaction::{self, Part};
+use crate::context::Context;
+use crate::read::level::UserBounds;
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::table_file::FileMeta;
+use crate::version::version::Version;
+
+/// Places at which each input file can be split, at most.
+const ANCHORS_PER_FILE_MAX: usize = 128;
+/// How often a waiting compaction looks whether it is to stop.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Everything a compaction needs.
+pub(crate) struct Work {
+    pub context: Arc<Context>,
+    pub family: FamilyRules,
+    pub version: Arc<Version>,
+    pub pick: Arc<Pick>,
+    pub snapshots: CapturedSnapshots,
+}
+
+/// Runs it and returns its output tables in order. They are on disk; whoever does not install them deletes them with
+/// [`discard`].
+///
+/// # Errors
+/// The inputs' and the file system's; `Closed` once `stop` says so. Nothing is left behind.
+pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Vec<FileMeta>> {
+    let context = &work.context;
+    let start = context.vfs.now();
+    let ranges = split(work)?;
+    record(&context.statistics, Histogram::NumSubcompactions, ranges.len() as u64);
+    let parts = match ranges.as_slice() {
+        [range] => vec![subcompaction::run(work, range, stop)?],
+        _ => run_parts(work, ranges, stop)?,
+    };
+    let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
+    record(&context.statistics, Histogram::CompactionTime, micros);
+    record(&context.statistics, Histogram::NumFilesInSingleCompaction, work.pick.files().count() as u64);
+    tick(&context.statistics, Ticker::CompactReadBytes, work.pick.input_bytes());
+    parts.iter().for_each(|part| count_drops(context, part.drops));
+    Ok(parts.into_iter().flat_map(|part| part.files).collect())
+}
+
+/// Deletes outputs that will not be installed.
+pub(crate) fn discard(context: &Context, files: &[FileMeta]) {
+    for file in files {
+        if let Err(error) = context.vfs.remove_file(&context.table_path(file.number)) {
+            tracing::warn!(%error, "cannot delete the output of a compaction that was dropped");
+        }
+    }
+}
+
+fn count_drops(context: &Context, drops: DropCounts) {
+    let statistics = &context.statistics;
+    tick(statistics, Ticker::CompactionKeyDropNewerEntry, drops.shadowed + drops.merged);
+    tick(statistics, Ticker::CompactionKeyDropObsolete, drops.deletions + drops.single_deletions);
+    tick(statistics, Ticker::CompactionKeyDropRangeDel, drops.covered);
+    tick(statistics, Ticker::CompactionKeyDropUser, drops.filtered);
+}
+
+/// The ranges of the compaction's parts, ascending: one where it is not worth splitting.
+fn split(work: &Work) -> Result<Vec<UserBounds>> {
+    let pick = &work.pick;
+    let worth = pick.input_bytes() / pick.output_file_bytes.max(1);
+    let parts = (pick.subcompactions_max as u64).min(worth).max(1);
+    if parts == 1 || pick.output_level == 0 {
+        return Ok(vec![UserBounds::default()]);
+    }
+    let mut anchors = Vec::new();
+    for (_, file) in pick.files() {
+        let mut before = 0;
+        for (key, bytes) in file.open()?.anchors(ANCHORS_PER_FILE_MAX)? {
+            anchors.push((key, bytes.saturating_sub(before)));
+            before = bytes;
+        }
+    }
+    let cuts = even_cuts(&work.family.order.user, anchors, parts);
+    let lowers = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
+    let uppers = cuts.iter().cloned().map(Some).chain([None]);
+    Ok(lowers.zip(uppers).map(|(lower, upper)| UserBounds { lower, upper }).collect())
+}
+
+/// Ascending keys that cut the anchors' bytes into so many similar parts, or fewer.
+fn even_cuts(order: &UserOrder, mut anchors: Vec<(Vec<u8>, u64)>, parts: u64) -> Vec<Vec<u8>> {
+    anchors.sort_by(|a, b| order.compare(&a.0, &b.0));
+    let total: u64 = anchors.iter().map(|anchor| anchor.1).sum();
+    let last = anchors.last().map(|anchor| anchor.0.clone());
+    let mut cuts: Vec<Vec<u8>> = Vec::new();
+    let mut bytes = 0;
+    for (key, more) in anchors {
+        bytes += more;
+        let due = total.saturating_mul(cuts.len() as u64 + 1) / parts;
+        let is_new = cuts.last().is_none_or(|cut| order.compare(cut, &key).is_lt());
+        // Nothing lies behind the last anchor.
+        let splits = last.as_ref().is_some_and(|last| order.compare(&key, last).is_lt());
+        if bytes >= due && is_new && splits && (cuts.len() as u64) + 1 < parts {
+            cuts.push(key);
+        }
+    }
+    cuts
+}
+
+/// The parts of one compaction, and the threads that work on them.
+struct Crew {
+    work: Arc<Work>,
+    ranges: Vec<UserBounds>,
+    /// The next part that nobody has begun.
+    next: AtomicUsize,
+    stop: AtomicBool,
+    results: Mutex<Vec<(usize, Result<Part>)>>,
+    helpers: Mutex<usize>,
+    helper_ended: Condvar,
+}
+
+/// Counts a helper off, panicking or not.
+struct Helper(Arc<Crew>);
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        *self.0.helpers.lock() -= 1;
+        self.0.helper_ended.notify_all();
+    }
+}
+
+impl Crew {
+    /// Works on parts until there are none left.
+    fn work(&self, stop: &dyn Fn() -> bool) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = self.ranges.get(index) else { return };
+            let stopped = || self.stop.load(Ordering::Relaxed) || stop();
+            let result = subcompaction::run(&self.work, range, &stopped);
+            if result.is_err() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            self.results.lock().push((index, result));
+        }
+    }
+
+    fn wait_for_helpers(&self, stop: &dyn Fn() -> bool) {
+        let mut helpers = self.helpers.lock();
+        while *helpers > 0 {
+            self.helper_ended.wait_for(&mut helpers, STOP_CHECK_INTERVAL);
+            if stop() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn run_parts(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool) -> Result<Vec<Part>> {
+    let vfs = &work.context.vfs;
+    let helpers = if vfs.runs_inline() { 0 } else { ranges.len() - 1 };
+    let crew = Arc::new(Crew {
+        work: work.clone(),
+        ranges,
+        next: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        results: Mutex::new(Vec::new()),
+        helpers: Mutex::new(0),
+        helper_ended: Condvar::new(),
+    });
+    let mut threads = Vec::new();
+    for _ in 0..helpers {
+        *crew.helpers.lock() += 1;
+        let helper = Helper(crew.clone());
+        match vfs.spawn("spillway-part", Box::new(move || helper.0.work(&|| false))) {
+            Ok(thread) => threads.push(thread),
+            // This thread works on all parts that no other takes.
+            Err(error) => tracing::warn!(%error, "cannot start a thread for a part of a compaction"),
+        }
+    }
+    crew.work(stop);
+    crew.wait_for_helpers(stop);
+    threads.into_iter().for_each(|thread| thread.join());
+    let mut results = std::mem::take(&mut *crew.results.lock());
+    results.sort_unstable_by_key(|(index, _)| *index);
+    gather(&work.context, results.into_iter().map(|(_, result)| result))
+}
+
+/// All parts, or the error that stopped them; what the others wrote is deleted then.
+fn gather(context: &Context, results: impl Iterator<Item = Result<Part>>) -> Result<Vec<Part>> {
+    let (mut parts, mut errors) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(part) => parts.push(part),
+            Err(error) => errors.push(error),
+        }
+    }
+    // The first to fail stops the others, which then say that they were stopped.
+    let is_cause = |error: &Error| error.kind() != ErrorKind::Closed;
+    let cause = errors.iter().position(is_cause).unwrap_or(0);
+    if errors.is_empty() {
+        return Ok(parts);
+    }
+    parts.iter().for_each(|part| discard(context, &part.files));
+    Err(errors.swap_remove(cause))
+}

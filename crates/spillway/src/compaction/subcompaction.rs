@@ -1,0 +1,106 @@
+//! One part of a compaction: a range of its user keys, from input tables to output tables.
+
+use std::sync::Arc;
+
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, Result};
+use table::TableReadOptions;
+use vfs::IoClass;
+
+use super::below::key_not_below;
+use super::cutter::{CutLimits, Cutter};
+use super::entries::{DropCounts, EntryRules, EntryStream};
+use super::output::{OutputRules, Outputs};
+use super::run::Work;
+use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
+use crate::read::merging::MergingCursor;
+use crate::read::tombstones::clipped;
+use crate::version::table_file::{FileMeta, TableFile};
+
+/// Bytes read ahead in every input: compactions read everything, in order.
+const READAHEAD_BYTES: usize = 2 << 20;
+
+/// What a part yielded.
+pub(super) struct Part {
+    pub files: Vec<FileMeta>,
+    pub drops: DropCounts,
+}
+
+/// Compacts the keys of `range`; `stop` is asked now and then.
+///
+/// # Errors
+/// The inputs' and the file system's; `Closed` where it was stopped. Nothing is left behind.
+pub(super) fn run(work: &Work, range: &UserBounds, stop: &dyn Fn() -> bool) -> Result<Part> {
+    let options = TableReadOptions {
+        fill_cache: false,
+        readahead_bytes: READAHEAD_BYTES,
+        total_order_seek: true,
+        class: IoClass::Compaction,
+        ..TableReadOptions::default()
+    };
+    let order = &work.family.order;
+    let cursor = |files: Vec<Arc<TableFile>>| {
+        LevelCursor::new(order.clone(), LevelFiles::Listed(files), options.clone()).within(range.clone())
+    };
+    let mut cursors = Vec::new();
+    for inputs in &work.pick.inputs {
+        match inputs.level {
+            0 => cursors.extend(inputs.files.iter().map(|file| cursor(vec![file.clone()]))),
+            _ => cursors.push(cursor(inputs.files.clone())),
+        }
+    }
+    match cursors.len() {
+        1 => write(work, range, cursors.swap_remove(0), stop),
+        _ => write(work, range, MergingCursor::new(order.clone(), cursors), stop),
+    }
+}
+
+fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -> bool) -> Result<Part> {
+    let (pick, options) = (&work.pick, &work.family.options);
+    let in_level0 = pick.output_level == 0;
+    let rules = EntryRules {
+        order: work.family.order.clone(),
+        snapshots: work.snapshots.clone(),
+        merge_operator: options.merge_operator.clone(),
+        filter: options.compaction_filter.clone(),
+        level: pick.output_level,
+        bottommost: pick.bottommost,
+        // Beside a merge within level 0 stand older files of level 0.
+        key_not_below: (!in_level0)
+            .then(|| key_not_below(work.version.clone(), pick.output_level, range.lower.as_deref())),
+        range: range.clone(),
+    };
+    let mut stream = EntryStream::new(input, &tombstones(work, range)?, rules);
+    let limits =
+        CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
+    let cutter =
+        (!in_level0).then(|| Cutter::new(work.family.order.user.clone(), limits, pick.grandparents.clone()));
+    let rules = output_rules(work);
+    let mut outputs = Outputs::new(&work.context, &rules);
+    outputs.write(&mut stream, cutter, stop)?;
+    Ok(Part { files: outputs.keep()?, drops: stream.drops() })
+}
+
+/// The inputs' range tombstones, each file's as far as its bounds go.
+fn tombstones(work: &Work, range: &UserBounds) -> Result<Vec<Arc<FragmentedTombstones>>> {
+    let order = &work.family.order;
+    let mut all = Vec::new();
+    for (_, file) in work.pick.files().filter(|(_, file)| !range.exclude(order, file)) {
+        if let Some(tombstones) = file.open()?.tombstones() {
+            all.push(clipped(&order.user, &file.meta, tombstones));
+        }
+    }
+    Ok(all)
+}
+
+fn output_rules(work: &Work) -> OutputRules {
+    let metas = || work.pick.files().map(|(_, file)| &file.meta);
+    OutputRules {
+        family: work.family.clone(),
+        compression: work.pick.compression,
+        bottommost: work.pick.bottommost,
+        class: IoClass::Compaction,
+        epoch_number: metas().map(|meta| meta.epoch_number).min().unwrap_or(0),
+        oldest_ancestor_time: metas().map(|meta| meta.oldest_ancestor_time).filter(|&time| time > 0).min().unwrap_or(0),
+    }
+}

@@ -1,0 +1,76 @@
+//! A flush the plain way: the entries of one or more memtables, written as one table of level 0.
+
+use base::metrics::{Histogram, record};
+use base::{Cursor, Result};
+use table::TableReadOptions;
+use vfs::IoClass;
+
+use crate::compaction::entries::{EntryRules, EntryStream};
+use crate::compaction::output::{FamilyRules, OutputRules, Outputs};
+use crate::context::Context;
+use crate::flush::job::FlushPlan;
+use crate::read::level::UserBounds;
+use crate::read::merging::MergingCursor;
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::table_file::FileMeta;
+
+/// Writes what the plan's entries hold into a table; `None` where nothing of it is left.
+///
+/// # Errors
+/// The file system's; nothing is left behind then.
+pub(crate) fn run(
+    context: &Context,
+    plan: &FlushPlan,
+    captured: &CapturedSnapshots,
+) -> Result<Option<FileMeta>> {
+    let start = context.vfs.now();
+    let options = TableReadOptions { fill_cache: false, class: IoClass::Flush, ..TableReadOptions::default() };
+    // Youngest first, as a merge wants them.
+    let young_first = plan.entries.iter().rev();
+    let mut cursors =
+        young_first.map(|entry| entry.clone().cursor(&options)).collect::<Result<Vec<Box<dyn Cursor>>>>()?;
+    let table = match cursors.len() {
+        // One memtable passes through without a heap.
+        1 => write(context, plan, captured, cursors.swap_remove(0))?,
+        _ => write(context, plan, captured, MergingCursor::new(plan.family.order().clone(), cursors))?,
+    };
+    let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
+    record(&context.statistics, Histogram::FlushTime, micros);
+    Ok(table)
+}
+
+fn write<C: Cursor>(
+    context: &Context,
+    plan: &FlushPlan,
+    captured: &CapturedSnapshots,
+    input: C,
+) -> Result<Option<FileMeta>> {
+    let family = FamilyRules::of(&plan.family);
+    let mut tombstones = Vec::new();
+    for entry in &plan.entries {
+        tombstones.extend(entry.tombstones()?);
+    }
+    let rules = EntryRules {
+        order: family.order.clone(),
+        snapshots: captured.clone(),
+        merge_operator: family.options.merge_operator.clone(),
+        filter: None,
+        level: 0,
+        bottommost: false,
+        key_not_below: None,
+        range: UserBounds::default(),
+    };
+    let mut stream = EntryStream::new(input, &tombstones, rules);
+    let rules = OutputRules {
+        compression: family.options.compression_at(0, false),
+        family,
+        bottommost: false,
+        class: IoClass::Flush,
+        epoch_number: plan.version.max_epoch() + 1,
+        oldest_ancestor_time: context.vfs.unix_time_us() / 1_000_000,
+    };
+    let mut outputs = Outputs::new(context, &rules);
+    // A flush that was begun is finished: closing waits for it rather than do its work again.
+    outputs.write(&mut stream, None, &|| false)?;
+    Ok(outputs.keep()?.pop())
+}

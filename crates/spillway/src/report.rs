@@ -1,0 +1,155 @@
+//! What a database tells about itself: properties under RocksDB's names, levels, files, sizes, statistics.
+//!
+//! Numbers are read one after the other, without stopping anybody: two of them may be of different instants.
+
+mod properties;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::key::{self, SEEK_KIND};
+use base::metrics::Statistics;
+use base::{FileNumber, Result, SeqNo, key::append};
+
+use crate::compaction::levels::{LevelTargets, scores};
+use crate::core::Core;
+use crate::db::Db;
+use crate::family::Family;
+use crate::version::table_file::TableFile;
+use crate::write::stall::StallCause;
+
+pub use self::properties::property_names;
+
+/// One level of a family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelReport {
+    pub level: usize,
+    pub files: usize,
+    pub bytes: u64,
+    /// What the level may have before it is compacted; `None` for level 0, which goes by its number of files, and for
+    /// levels that are to stay empty.
+    pub target_bytes: Option<u64>,
+    /// How urgently it wants to be compacted: due from 1 on. `None` for the last level.
+    pub score: Option<f64>,
+}
+
+/// A table of the present version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveFile {
+    pub family: String,
+    pub level: usize,
+    pub number: FileNumber,
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// User keys, both inclusive, save for a range tombstone's end.
+    pub smallest: Vec<u8>,
+    pub largest: Vec<u8>,
+    pub smallest_seq: SeqNo,
+    pub largest_seq: SeqNo,
+}
+
+/// What writers waited for, since the database was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StallReport {
+    pub cause: StallCause,
+    pub waits: u64,
+    pub micros: u64,
+}
+
+impl Db {
+    /// A property as text; `None` for a name that is not one ([`property_names`]).
+    pub fn property(&self, family: &Family, name: &str) -> Option<String> {
+        properties::text(self.core(), family, name)
+    }
+
+    /// A property that is one number; `None` for a name that is not one of those.
+    pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
+        properties::number(self.core(), family, name)
+    }
+
+    /// Counters and distributions, where the option `statistics` asks for them.
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.core().context.statistics.clone()
+    }
+
+    /// The family's levels, level 0 first.
+    pub fn levels(&self, family: &Family) -> Vec<LevelReport> {
+        levels_of(self.core(), family)
+    }
+
+    /// Every table of every family.
+    pub fn live_files(&self) -> Vec<LiveFile> {
+        let of_family = |family: &Arc<Family>| {
+            let version = family.view_full().version.clone();
+            let file = |(level, file): (usize, &Arc<TableFile>)| LiveFile {
+                family: family.name().to_owned(),
+                level,
+                number: file.number(),
+                path: self.core().context.table_path(file.number()),
+                bytes: file.meta.file_bytes,
+                smallest: file.smallest_user_key().to_vec(),
+                largest: file.largest_user_key().to_vec(),
+                smallest_seq: file.meta.smallest_seq,
+                largest_seq: file.meta.largest_seq,
+            };
+            version.all_files().map(file).collect::<Vec<_>>()
+        };
+        self.families().iter().flat_map(of_family).collect()
+    }
+
+    /// About how many bytes of tables hold the keys of each range `[start, end)`.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: an index could not be read.
+    pub fn approximate_sizes(&self, family: &Family, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        family.check_live()?;
+        let version = family.view_full().version.clone();
+        let mut sizes = Vec::with_capacity(ranges.len());
+        for (start, end) in ranges {
+            let mut bytes = 0;
+            for level in 0..version.num_levels() {
+                for file in version.overlapping(level, Some(start), Some(end)) {
+                    bytes += bytes_between(&file, start, end)?;
+                }
+            }
+            sizes.push(bytes);
+        }
+        Ok(sizes)
+    }
+
+    /// Waits of writers by cause, causes without any included.
+    pub fn stalls(&self) -> Vec<StallReport> {
+        let counts = self.core().stall.counts().into_iter();
+        counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+}
+
+fn levels_of(core: &Core, family: &Family) -> Vec<LevelReport> {
+    let (version, options) = (family.view_full().version.clone(), family.options());
+    let targets = LevelTargets::of(&version, &options);
+    let state = core.state.lock();
+    let running = state.families.get(&family.id()).map(|family| &family.compactions);
+    let scores = running.map(|running| scores(&version, &options, &targets, running)).unwrap_or_default();
+    drop(state);
+    let level = |level: usize| LevelReport {
+        level,
+        files: version.level(level).len(),
+        bytes: version.level_bytes(level),
+        target_bytes: Some(targets.max_bytes(level)).filter(|&bytes| level > 0 && bytes < u64::MAX),
+        score: scores.iter().find(|(of, _)| *of == level).map(|(_, score)| *score),
+    };
+    (0..version.num_levels()).map(level).collect()
+}
+
+fn bytes_between(file: &TableFile, start: &[u8], end: &[u8]) -> Result<u64> {
+    let target = |user_key: &[u8]| {
+        let mut internal = Vec::with_capacity(user_key.len() + key::TRAILER_BYTES);
+        append(&mut internal, user_key, SeqNo::MAX, SEEK_KIND);
+        internal
+    };
+    file.with(|table| {
+        let (from, to) = (table.approximate_offset(&target(start))?, table.approximate_offset(&target(end))?);
+        Ok(to.saturating_sub(from))
+    })
+}

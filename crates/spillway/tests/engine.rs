@@ -1,0 +1,120 @@
+//! The engine through its public API, on the memory file system, whose jobs run inline: one history at each run.
+
+use std::sync::Arc;
+
+use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use vfs::{MemoryVfs, Vfs};
+
+fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    OpenOptions { vfs: vfs.clone() as Arc<dyn Vfs>, ..OpenOptions::create_if_missing() }
+}
+
+/// Options under which little data makes many tables and levels.
+fn small(memtable: &str) -> FamilyOptions {
+    FamilyOptions {
+        write_buffer_size: 64 << 10,
+        target_file_size_base: 32 << 10,
+        max_bytes_for_level_base: 128 << 10,
+        memtable_factory: memtable.to_owned(),
+        ..FamilyOptions::default()
+    }
+}
+
+fn get(db: &Db, key: &[u8]) -> Option<Vec<u8>> {
+    db.get(&db.default_family(), key, &ReadOptions::default()).expect("readable").map(|value| value.to_vec())
+}
+
+fn scan(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut iter = db.iter(&db.default_family(), &ReadOptions::default()).expect("iterator");
+    let mut all = Vec::new();
+    let mut valid = iter.seek_to_first();
+    while valid {
+        all.push((iter.key().to_vec(), iter.value().to_vec()));
+        valid = iter.next();
+    }
+    iter.status().expect("no error");
+    all
+}
+
+#[test]
+fn what_is_written_is_read_and_survives_a_reopen() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open("/db", &options(&vfs)).expect("open");
+    let family = db.default_family();
+    let write = WriteOptions::default();
+    db.put(&family, b"a", b"1", &write).expect("put");
+    db.put(&family, b"b", b"2", &write).expect("put");
+    db.delete(&family, b"a", &write).expect("delete");
+    assert_eq!((get(&db, b"a"), get(&db, b"b")), (None, Some(b"2".to_vec())));
+    db.close().expect("close");
+    let again = Db::open("/db", &options(&vfs)).expect("reopen");
+    assert_eq!((get(&again, b"a"), get(&again, b"b")), (None, Some(b"2".to_vec())));
+    again.flush(&[&again.default_family()]).expect("flush");
+    assert_eq!(scan(&again), [(b"b".to_vec(), b"2".to_vec())]);
+}
+
+#[test]
+fn many_writes_go_through_flushes_compactions_and_log_rolls() {
+    for memtable in ["skip_list", "vector"] {
+        let vfs = MemoryVfs::new(2);
+        let mut options = options(&vfs).family("default", small(memtable));
+        options.db.log_file_bytes = 64 << 10;
+        let db = Db::open("/db", &options).expect("open");
+        let family = db.default_family();
+        for i in 0..20_000u64 {
+            let key = format!("key{:06}", i * 7919 % 10_007);
+            db.put(&family, key.as_bytes(), &i.to_le_bytes().repeat(8), &WriteOptions::default()).expect("put");
+        }
+        let expected: Vec<Vec<u8>> = (0..10_007).map(|i| format!("key{i:06}").into_bytes()).collect();
+        let check = |db: &Db| {
+            let keys: Vec<Vec<u8>> = scan(db).into_iter().map(|(key, _)| key).collect();
+            assert_eq!(keys.len(), expected.len(), "{memtable}");
+            assert!(keys == expected);
+            let last = 19_999u64;
+            let key = format!("key{:06}", last * 7919 % 10_007);
+            assert_eq!(get(db, key.as_bytes()), Some(last.to_le_bytes().repeat(8)));
+        };
+        check(&db);
+        let logs = vfs.read_dir(std::path::Path::new("/db")).expect("readable");
+        assert!(logs.iter().filter(|name| name.ends_with(".splog")).count() < 40, "old logs are deleted: {logs:?}");
+        drop(db);
+        check(&Db::open("/db", &options).expect("reopen"));
+    }
+}
+
+#[test]
+fn a_batch_is_atomic_across_families_and_snapshots_stand_still() {
+    let vfs = MemoryVfs::new(3);
+    let db = Db::open("/db", &options(&vfs)).expect("open");
+    let second = db.create_family("second", FamilyOptions::default()).expect("create");
+    let mut batch = WriteBatch::new();
+    batch.put(db.default_family().id(), b"k", b"1");
+    batch.put(second.id(), b"k", b"2");
+    let last = db.write(&batch, &WriteOptions::synced()).expect("write");
+    assert_eq!(last.0, 2);
+    let snapshot = db.snapshot();
+    db.put(&second, b"k", b"3", &WriteOptions::default()).expect("put");
+    let then = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
+    assert_eq!(db.get(&second, b"k", &then).expect("get").expect("there").to_vec(), b"2");
+    db.flush(&[&second, &db.default_family()]).expect("flush");
+    assert_eq!(db.get(&second, b"k", &then).expect("get").expect("there").to_vec(), b"2");
+    db.drop_family(&second).expect("drop");
+    assert_eq!(db.put(&second, b"k", b"4", &WriteOptions::default()).expect_err("dropped").kind(), ErrorKind::InvalidArgument);
+    drop(db);
+    assert_eq!(Db::list_families("/db", &(vfs.clone() as Arc<dyn Vfs>)).expect("list"), ["default"]);
+}
+
+#[test]
+fn a_directory_is_open_once() {
+    let vfs = MemoryVfs::new(4);
+    let db = Db::open("/db", &options(&vfs)).expect("open");
+    assert_eq!(Db::open("/db", &options(&vfs)).err().expect("open already").kind(), ErrorKind::Busy);
+    let readers = OpenOptions { read_only: true, ..options(&vfs) };
+    db.put(&db.default_family(), b"k", b"v", &WriteOptions::synced()).expect("put");
+    let reader = Db::open("/db", &readers).expect("reading needs no lock");
+    assert_eq!(get(&reader, b"k"), Some(b"v".to_vec()));
+    let refused = reader.put(&reader.default_family(), b"k", b"v", &WriteOptions::default()).expect_err("read-only");
+    assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+    drop(db);
+    Db::open("/db", &options(&vfs)).expect("free again");
+}

@@ -1,0 +1,159 @@
+//! Random scripts. Few keys, so that they meet again; values of such sizes that memtables fill up within a script.
+
+use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
+use crate::profile::Profile;
+use crate::random::Random;
+
+const FAMILIES: [&str; 4] = ["default", "other", "sums", "third"];
+const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
+const ITERATORS: [&str; 2] = ["i", "j"];
+
+/// A script of `len` operations, decided by the seed.
+pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
+    let mut generator = Generator { random: Random::new(seed), keys: 0, long_values: 0 };
+    generator.keys = *generator.random.pick(&[4, 30, 300]);
+    generator.long_values = *generator.random.pick(&[0, 10, 40]);
+    let mut ops = vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())];
+    ops.extend((0..len).map(|_| generator.op()));
+    Script { profile: profile.name.to_owned(), ops }
+}
+
+struct Generator {
+    random: Random,
+    /// How many different keys there are.
+    keys: u64,
+    /// Percent of the values that are thousands of bytes long.
+    long_values: u64,
+}
+
+impl Generator {
+    fn op(&mut self) -> Op {
+        match self.random.below(1000) {
+            0..480 => Op::Single(self.change(), self.durability()),
+            480..560 => {
+                let changes = (0..1 + self.random.below(12)).map(|_| self.change()).collect();
+                Op::Batch(changes, self.durability())
+            }
+            560..570 => Op::Sync,
+            570..600 => Op::Snapshot(self.name(&SNAPSHOTS)),
+            600..620 => Op::Release(self.name(&SNAPSHOTS)),
+            620..650 => Op::Flush((0..1 + self.random.below(3)).map(|_| self.name(&FAMILIES)).collect()),
+            650..665 => self.compact(),
+            665..667 => Op::Checkpoint,
+            667..675 => Op::Create(self.name(&FAMILIES)),
+            675..680 => Op::Drop(self.name(&FAMILIES)),
+            680..690 => Op::Reopen,
+            690..740 => Op::Get(self.name(&FAMILIES), self.key()),
+            740..760 => Op::MultiGet(self.name(&FAMILIES), (0..8).map(|_| self.key()).collect()),
+            760..800 => {
+                let (family, range) = (self.name(&FAMILIES), self.range());
+                Op::Scan { family, range, reverse: self.random.chance(50) }
+            }
+            800..830 => {
+                Op::Iterate { name: self.name(&ITERATORS), family: self.name(&FAMILIES), range: self.range() }
+            }
+            830..985 => Op::Move(self.name(&ITERATORS), self.step()),
+            985..990 => Op::Close(self.name(&ITERATORS)),
+            _ => Op::Check,
+        }
+    }
+
+    fn compact(&mut self) -> Op {
+        let (mut from, mut to) = (self.maybe_key(), self.maybe_key());
+        if to.is_some() && from > to {
+            std::mem::swap(&mut from, &mut to);
+        }
+        Op::Compact { family: self.name(&FAMILIES), from, to, force: self.random.chance(30) }
+    }
+
+    fn name(&mut self, names: &[&str]) -> String {
+        (*self.random.pick(names)).to_owned()
+    }
+
+    fn change(&mut self) -> Change {
+        let family = self.name(&FAMILIES);
+        let key = self.key();
+        let action = match self.random.below(100) {
+            0..60 => Action::Put(key, self.value(&family)),
+            60..72 => Action::Delete(key),
+            72..80 => Action::SingleDelete(key),
+            80..93 => Action::Merge(key, self.operand(&family)),
+            _ => {
+                let mut ends = [key, self.key()];
+                ends.sort();
+                let [start, end] = ends;
+                Action::DeleteRange(start, end)
+            }
+        };
+        Change { family, action }
+    }
+
+    fn durability(&mut self) -> Durability {
+        match self.random.below(20) {
+            0 => Durability { sync: true, disable_wal: false },
+            1 => Durability { sync: false, disable_wal: true },
+            _ => Durability::default(),
+        }
+    }
+
+    fn key(&mut self) -> Key {
+        match self.random.below(self.keys) {
+            0 => Key::new(),
+            1 => vec![0xff; 3],
+            number => format!("k{number:03}").into_bytes(),
+        }
+    }
+
+    fn maybe_key(&mut self) -> Option<Key> {
+        self.random.chance(50).then(|| self.key())
+    }
+
+    fn value(&mut self, family: &str) -> Value {
+        if family.starts_with("sum") && self.random.chance(70) {
+            return Value::Number(self.random.below(1000));
+        }
+        let text = format!("v{}.", self.random.below(1000)).into_bytes();
+        let times = if self.random.chance(self.long_values) { 200 + self.random.below(1500) } else { self.random.below(4) };
+        Value::Repeated { text, times: times as u32 }
+    }
+
+    /// Short: operands pile up.
+    fn operand(&mut self, family: &str) -> Value {
+        let number = self.random.below(1000);
+        if family.starts_with("sum") { Value::Number(number) } else { Value::text(format!("m{number}")) }
+    }
+
+    fn range(&mut self) -> Range {
+        let snapshot = self.random.chance(40).then(|| self.name(&SNAPSHOTS));
+        if self.random.chance(50) {
+            return Range { snapshot, ..Range::default() };
+        }
+        Range { snapshot, from: self.maybe_key(), to: self.maybe_key() }
+    }
+
+    fn step(&mut self) -> Step {
+        match self.random.below(20) {
+            0 => Step::First,
+            1 => Step::Last,
+            2..5 => Step::Seek(self.key()),
+            5..8 => Step::SeekForPrev(self.key()),
+            8..14 => Step::Next,
+            _ => Step::Prev,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parse, profile};
+
+    #[test]
+    fn one_seed_gives_one_script_that_survives_printing() {
+        let [profile, ..] = profile::ALL;
+        let first = script(7, &profile, 500);
+        assert_eq!(first, script(7, &profile, 500));
+        assert_ne!(first, script(8, &profile, 500));
+        assert_eq!(parse::script(&first.to_string()).unwrap(), first);
+    }
+}

@@ -1,0 +1,246 @@
+//! Operations on a database, as data and as text: one line each, in one language for the model tests, the crash and
+//! fault simulations, and golden tests.
+//!
+//! ```text
+//! profile tiny
+//! create users
+//! put users ann 1
+//! put users bob x*500 sync          a value of 500 times x; survives power loss
+//! batch put users a 1; merge sums n u64:3; delete-range users b c; sync
+//! snapshot s
+//! iterate i users @s from=a to=c
+//! move i seek-for-prev b
+//! scan users @s reverse
+//! reopen
+//! ```
+//!
+//! What an operation names and does not exist (a family, a snapshot, an iterator) makes it do nothing, so that any
+//! operation can be taken out of a script: that is how [`crate::shrink`] works.
+
+use std::fmt;
+
+/// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
+pub type Key = Vec<u8>;
+
+/// A value, so written that a long one is short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// `text*3` is `texttexttext`.
+    Repeated { text: Vec<u8>, times: u32 },
+    /// `u64:7`: eight bytes, little-endian, as the operator uint64add wants them.
+    Number(u64),
+}
+
+impl Value {
+    pub fn text(text: impl Into<Vec<u8>>) -> Self {
+        Value::Repeated { text: text.into(), times: 1 }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Value::Repeated { text, times } => text.repeat(*times as usize),
+            Value::Number(number) => number.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+/// What is done to a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Put(Key, Value),
+    Delete(Key),
+    /// Done only where the key was put exactly once since it was last absent: all else is undefined.
+    SingleDelete(Key),
+    Merge(Key, Value),
+    DeleteRange(Key, Key),
+}
+
+/// One entry of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub family: String,
+    pub action: Action,
+}
+
+/// How a write is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durability {
+    pub sync: bool,
+    pub disable_wal: bool,
+}
+
+/// What a read is asked to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The name of a snapshot; the present without.
+    pub snapshot: Option<String>,
+    pub from: Option<Key>,
+    pub to: Option<Key>,
+}
+
+/// A step of an iterator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    First,
+    Last,
+    Seek(Key),
+    SeekForPrev(Key),
+    Next,
+    Prev,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// One change through its own call (`put`, `delete`, ...), without a batch.
+    Single(Change, Durability),
+    Batch(Vec<Change>, Durability),
+    /// Makes everything acknowledged so far survive power loss.
+    Sync,
+    Snapshot(String),
+    Release(String),
+    Flush(Vec<String>),
+    /// Compacts a range, the tables at its bottom included where it is forced.
+    Compact { family: String, from: Option<Key>, to: Option<Key>, force: bool },
+    /// Makes a checkpoint, opens it, compares it, and deletes it.
+    Checkpoint,
+    Create(String),
+    Drop(String),
+    Reopen,
+    Get(String, Key),
+    MultiGet(String, Vec<Key>),
+    Scan { family: String, range: Range, reverse: bool },
+    Iterate { name: String, family: String, range: Range },
+    Move(String, Step),
+    Close(String),
+    /// Compares everything: every family, at every snapshot, forward, backward and key by key.
+    Check,
+}
+
+/// A whole test: options by name, and what is done under them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    pub profile: String,
+    pub ops: Vec<Op>,
+}
+
+/// Prints bytes as a word of the language.
+struct Word<'a>(&'a [u8]);
+
+impl fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("\"\"");
+        }
+        for &byte in self.0 {
+            match byte {
+                b'\\' | b'"' | b';' | b'*' | b'#' | b'@' | b'=' | b':' => write!(f, "\\x{byte:02x}")?,
+                b'!'..=b'~' => write!(f, "{}", char::from(byte))?,
+                _ => write!(f, "\\x{byte:02x}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Repeated { text, times: 1 } => Word(text).fmt(f),
+            Value::Repeated { text, times } => write!(f, "{}*{times}", Word(text)),
+            Value::Number(number) => write!(f, "u64:{number}"),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = &self.family;
+        match &self.action {
+            Action::Put(key, value) => write!(f, "put {family} {} {value}", Word(key)),
+            Action::Delete(key) => write!(f, "delete {family} {}", Word(key)),
+            Action::SingleDelete(key) => write!(f, "single-delete {family} {}", Word(key)),
+            Action::Merge(key, operand) => write!(f, "merge {family} {} {operand}", Word(key)),
+            Action::DeleteRange(start, end) => write!(f, "delete-range {family} {} {}", Word(start), Word(end)),
+        }
+    }
+}
+
+impl Durability {
+    fn words(self) -> impl Iterator<Item = &'static str> {
+        [(self.sync, "sync"), (self.disable_wal, "unlogged")].into_iter().filter(|(set, _)| *set).map(|(_, word)| word)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(snapshot) = &self.snapshot {
+            write!(f, " @{snapshot}")?;
+        }
+        if let Some(from) = &self.from {
+            write!(f, " from={}", Word(from))?;
+        }
+        if let Some(to) = &self.to {
+            write!(f, " to={}", Word(to))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::First => f.write_str("first"),
+            Step::Last => f.write_str("last"),
+            Step::Seek(key) => write!(f, "seek {}", Word(key)),
+            Step::SeekForPrev(key) => write!(f, "seek-for-prev {}", Word(key)),
+            Step::Next => f.write_str("next"),
+            Step::Prev => f.write_str("prev"),
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Single(change, durability) => {
+                change.fmt(f)?;
+                durability.words().try_for_each(|word| write!(f, " {word}"))
+            }
+            Op::Batch(changes, durability) => {
+                let parts = changes.iter().map(Change::to_string).chain(durability.words().map(str::to_owned));
+                write!(f, "batch {}", parts.collect::<Vec<_>>().join("; "))
+            }
+            Op::Sync => f.write_str("sync"),
+            Op::Snapshot(name) => write!(f, "snapshot {name}"),
+            Op::Release(name) => write!(f, "release {name}"),
+            Op::Flush(families) => write!(f, "flush {}", families.join(" ")),
+            Op::Compact { family, from, to, force } => {
+                let range = Range { snapshot: None, from: from.clone(), to: to.clone() };
+                write!(f, "compact {family}{range}{}", if *force { " force" } else { "" })
+            }
+            Op::Checkpoint => f.write_str("checkpoint"),
+            Op::Create(family) => write!(f, "create {family}"),
+            Op::Drop(family) => write!(f, "drop {family}"),
+            Op::Reopen => f.write_str("reopen"),
+            Op::Get(family, key) => write!(f, "get {family} {}", Word(key)),
+            Op::MultiGet(family, keys) => {
+                write!(f, "multi-get {family}")?;
+                keys.iter().try_for_each(|key| write!(f, " {}", Word(key)))
+            }
+            Op::Scan { family, range, reverse } => {
+                write!(f, "scan {family}{range}{}", if *reverse { " reverse" } else { "" })
+            }
+            Op::Iterate { name, family, range } => write!(f, "iterate {name} {family}{range}"),
+            Op::Move(name, step) => write!(f, "move {name} {step}"),
+            Op::Close(name) => write!(f, "close {name}"),
+            Op::Check => f.write_str("check"),
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "profile {}", self.profile)?;
+        self.ops.iter().try_for_each(|op| writeln!(f, "{op}"))
+    }
+}

@@ -1,0 +1,37 @@
+//! Random numbers from a seed, so that a failure can be had again: SplitMix64 (Steele, Lea, Flood 2014).
+
+/// A deterministic generator: one seed, one sequence.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        random.0 = random.draw(); // seeds that are near each other shall not give sequences that are
+        random
+    }
+
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.draw() % limit
+    }
+
+    /// True in so many of a hundred cases.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of a few.
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        let index = self.below(choices.len() as u64) as usize;
+        choices.get(index).expect("there is something to choose from")
+    }
+}

@@ -1,0 +1,61 @@
+//! Makes a script that fails shorter, by taking operations out as long as it goes on failing.
+
+use crate::ops::{Op, Script};
+
+/// The most runs that are spent on it.
+const RUNS_MAX: usize = 600;
+
+/// A script with as few operations as could be found that still fails, and how. `fails` runs a script, and says what
+/// went wrong.
+pub fn shrink(script: &Script, fails: impl Fn(&Script) -> Option<String>) -> (Script, String) {
+    let mut least = script.clone();
+    let mut failure = fails(script).unwrap_or_else(|| "it did not fail again".to_owned());
+    let mut runs = 0;
+    let mut piece = least.ops.len().div_ceil(2);
+    while piece > 0 && runs < RUNS_MAX {
+        let mut start = 0;
+        let mut removed = false;
+        while start < least.ops.len() && runs < RUNS_MAX {
+            let candidate = Script { profile: least.profile.clone(), ops: without(&least.ops, start, piece) };
+            runs += 1;
+            match fails(&candidate) {
+                Some(how) => {
+                    (least, failure, removed) = (candidate, how, true);
+                }
+                None => start += piece,
+            }
+        }
+        if piece == 1 && !removed {
+            break;
+        }
+        piece = if removed && piece == 1 { 1 } else { piece / 2 };
+    }
+    (least, failure)
+}
+
+fn without(ops: &[Op], start: usize, count: usize) -> Vec<Op> {
+    let kept = ops.iter().enumerate().filter(|(index, _)| !(start..start + count).contains(index));
+    kept.map(|(_, op)| op.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn only_what_matters_is_left() {
+        let mut text = String::new();
+        for number in 0..40 {
+            text.push_str(&format!("put default k{number} v\n"));
+        }
+        let script = parse::script(&text).unwrap();
+        let fails = |script: &Script| {
+            let text = script.to_string();
+            (text.contains(" k7 ") && text.contains(" k31 ")).then(|| "both".to_owned())
+        };
+        let (least, failure) = shrink(&script, fails);
+        assert_eq!(least.to_string(), "profile tiny\nput default k7 v\nput default k31 v\n");
+        assert_eq!(failure, "both");
+    }
+}
