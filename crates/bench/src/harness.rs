@@ -65,7 +65,8 @@ pub fn run_benchmarks(
     if let Some(name) = names.iter().find(unknown) {
         return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
     }
-    let mut session = Session { flags, vfs: vfs.clone(), db: None };
+    let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
+    let mut session = Session { flags, vfs: vfs.clone(), db: None, rng: Rng::new(seed) };
     write_text(text, &header(flags))?;
     for name in names {
         let outcome = match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
@@ -114,6 +115,8 @@ struct Session<'a> {
     flags: &'a Flags,
     vfs: Arc<dyn Vfs>,
     db: Option<Db>,
+    /// Where the benchmarks' random numbers start: no two have the same, or a read would follow in a write's steps.
+    rng: Rng,
 }
 
 impl Session<'_> {
@@ -145,10 +148,11 @@ impl Session<'_> {
         let mut flags = self.flags.clone();
         (benchmark.adjust)(&mut flags);
         let vfs = self.vfs.clone();
+        let seed = self.rng.next();
         let db = self.open(benchmark.fresh)?;
         let ground = Ground::new(&flags, vfs.as_ref());
         let cpu_before = processor_time();
-        let (total, background_writes) = run_threads(benchmark, db, &ground)?;
+        let (total, background_writes) = run_threads(benchmark, db, &ground, seed)?;
         let about = Circumstances {
             bench: benchmark.name,
             memtable: &flags.memtablerep,
@@ -169,17 +173,13 @@ impl Session<'_> {
 
 /// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended. Returns what
 /// the threads did together and how much that writer wrote.
-fn run_threads<'a>(benchmark: &Benchmark, db: &Db, ground: &Ground<'a>) -> Result<(Tally<'a>, Option<u64>)> {
+fn run_threads<'a>(benchmark: &Benchmark, db: &Db, ground: &Ground<'a>, seed: u64) -> Result<(Tally<'a>, Option<u64>)> {
     let threads = ground.flags.threads;
     let start = Barrier::new(threads + usize::from(benchmark.beside.is_some()));
     let over = AtomicBool::new(false);
     let family = db.default_family();
-    let seed = match ground.flags.seed {
-        0 => ground.vfs.unix_time_us(),
-        seed => seed,
-    };
     let run_one = |body: fn(&mut Thread<'_, 'a>) -> Result<()>, index: usize| -> Result<Tally<'a>> {
-        let mut rng = Rng::new(seed.wrapping_add(index as u64).wrapping_mul(0x9E37_79B9));
+        let mut rng = Rng::new(seed ^ (index as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93));
         let values = Values::new(&mut rng, ground.flags.value_size, ground.flags.compression_ratio);
         start.wait();
         let tally = Tally::new(ground.vfs, ground.flags.histogram);

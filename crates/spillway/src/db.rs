@@ -14,6 +14,7 @@ use crate::family::Family;
 use crate::open;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
+use crate::read::search::Found;
 use crate::read::snapshot::Snapshot;
 use crate::read::view::ReadView;
 use crate::read::{get, multi_get};
@@ -220,6 +221,7 @@ impl Db {
         self.check_open(family)?;
         let (view, seq) = self.point_in_time(family, options);
         let found = get::get(&view, family.read_context(), key, seq, options)?;
+        found.count(&self.core.context.statistics);
         Ok(found.value)
     }
 
@@ -233,7 +235,11 @@ impl Db {
         self.check_open(family)?;
         let (view, seq) = self.point_in_time(family, options);
         let found = multi_get::multi_get(&view, family.read_context(), keys, seq, options);
-        Ok(found.into_iter().map(|result| result.map(|found| found.value)).collect())
+        let counted = |found: Found| {
+            found.count(&self.core.context.statistics);
+            found.value
+        };
+        Ok(found.into_iter().map(|result| result.map(counted)).collect())
     }
 
     /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,

@@ -131,9 +131,14 @@ impl Core {
 
     fn make_spare_log(&self) -> Result<()> {
         if self.logs.take_spare_request() && !self.is_closing() {
-            let spare = self.logs.create(self.context.numbers.take(), 0)?;
+            let spare = {
+                // A roll-over meanwhile would bring a log with a larger number into use before this one (C1).
+                let _rolling = self.logs.rolling.lock();
+                let spare = self.logs.create(self.context.numbers.take(), 0)?;
+                self.logs.put_spare(spare.clone());
+                spare
+            };
             spare.file.populate_ahead(u64::MAX);
-            self.logs.put_spare(spare);
         }
         Ok(())
     }

@@ -314,7 +314,7 @@ impl<'a> Opening<'a> {
         write_identity(&**vfs, &context.dir, &context.db_id)?;
         let number = context.numbers.take();
         for log in &replayed.logs {
-            core.logs.note_recovered(log.end, log.bytes);
+            core.logs.note_recovered(log.file_type, log.end, log.bytes);
         }
         let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
@@ -341,7 +341,7 @@ impl<'a> Opening<'a> {
                 let Some((kind, number)) = file_name::parse(&name) else { continue };
                 let superfluous = match kind {
                     FileType::Table => !tables.contains(&number),
-                    FileType::Log => !logs.contains(&number),
+                    FileType::Log | FileType::LargeBatch => !logs.contains(&number),
                     FileType::Manifest => Some(number) != manifest,
                     FileType::RocksLog | FileType::Temp | FileType::Options => true,
                     FileType::Current | FileType::Identity | FileType::Lock => false,
@@ -452,7 +452,7 @@ impl Core {
 
     pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
         match kind {
-            FileType::Log | FileType::RocksLog => self.context.log_dir().join(file_name::format(kind, number)),
+            FileType::Log | FileType::LargeBatch | FileType::RocksLog => self.context.log_dir().join(file_name::format(kind, number)),
             _ => self.context.dir.join(file_name::format(kind, number)),
         }
     }

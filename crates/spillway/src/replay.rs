@@ -24,9 +24,11 @@ use crate::version::edit::{LogEnd, VersionEdit};
 use crate::version::file_name::{self, FileType};
 use crate::write::batch::BatchReader;
 use crate::write::commit::entries_of;
+use crate::write::large::LargeBatchRecord;
 
 /// A log of ours that was replayed and is still needed.
 pub(crate) struct ReplayedLog {
+    pub file_type: FileType,
     pub end: LogEnd,
     pub bytes: u64,
 }
@@ -46,6 +48,8 @@ pub(crate) struct LogReplay<'a> {
     /// RocksDB's logs below this number hold nothing of the family that is not in tables.
     log_numbers: BTreeMap<FamilyId, FileNumber>,
     last_seq: SeqNo,
+    /// Logs of ours that were replayed, those of large batches included.
+    logs: Vec<ReplayedLog>,
 }
 
 impl<'a> LogReplay<'a> {
@@ -56,7 +60,7 @@ impl<'a> LogReplay<'a> {
         log_numbers: BTreeMap<FamilyId, FileNumber>,
         last_seq: SeqNo,
     ) -> Self {
-        LogReplay { context, may_flush, families, log_numbers, last_seq }
+        LogReplay { context, may_flush, families, log_numbers, last_seq, logs: Vec::new() }
     }
 
     /// Replays every log in the directory. `log_ends` is where earlier recoveries ended some of them; `min_rocksdb_log`
@@ -70,8 +74,8 @@ impl<'a> LogReplay<'a> {
         if self.may_flush && !rocksdb_logs.is_empty() {
             self.flush_everything()?;
         }
-        let logs = self.replay_own_logs(&own_logs, log_ends)?;
-        Ok(Replayed { last_seq: self.last_seq, logs })
+        self.replay_own_logs(&own_logs, log_ends)?;
+        Ok(Replayed { last_seq: self.last_seq, logs: self.logs })
     }
 
     /// The numbers of RocksDB's logs and of ours, ascending.
@@ -103,9 +107,8 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    fn replay_own_logs(&mut self, numbers: &[FileNumber], log_ends: &[LogEnd]) -> Result<Vec<ReplayedLog>> {
+    fn replay_own_logs(&mut self, numbers: &[FileNumber], log_ends: &[LogEnd]) -> Result<()> {
         let later = self.later_frontiers(numbers)?;
-        let mut replayed = Vec::with_capacity(numbers.len());
         let mut history_ended = false;
         for (&number, later) in numbers.iter().zip(later) {
             let known_end = log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
@@ -113,10 +116,16 @@ impl<'a> LogReplay<'a> {
             let known_end = if history_ended { Some(FILE_HEADER_BYTES) } else { known_end };
             let (end_offset, whole) = self.replay_own_log(number, known_end, later)?;
             history_ended |= !whole && !self.salvages();
-            let bytes = self.context.vfs.metadata(&self.path(FileType::Log, number))?.len;
-            replayed.push(ReplayedLog { end: LogEnd { log: number, end_offset, last_seq: self.last_seq }, bytes });
+            self.note_replayed(FileType::Log, number, end_offset)?;
         }
-        Ok(replayed)
+        Ok(())
+    }
+
+    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end_offset: u64) -> Result<()> {
+        let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
+        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq };
+        self.logs.push(ReplayedLog { file_type, end, bytes });
+        Ok(())
     }
 
     /// True in the mode that keeps whatever can be read, holes or not.
@@ -149,6 +158,7 @@ impl<'a> LogReplay<'a> {
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let applied = match record.kind {
                 RecordKind::Batch => self.apply(record.payload, None),
+                RecordKind::LargeBatch => self.apply_large(record.payload),
                 RecordKind::Noop | RecordKind::End => Ok(()),
                 kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
             };
@@ -161,10 +171,16 @@ impl<'a> LogReplay<'a> {
     /// Applies a batch as it stands in a log. `rocksdb_log`: the number of RocksDB's log that it comes from.
     fn apply(&mut self, payload: &[u8], rocksdb_log: Option<FileNumber>) -> Result<()> {
         let batch = BatchReader::new(payload)?;
+        let first = batch.seq();
+        self.apply_batch(batch, first, rocksdb_log)
+    }
+
+    /// Applies a batch under the numbers from `first`.
+    fn apply_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
         if batch.clone().try_fold(0u64, |n, record| record.map(|_| n + 1))? != u64::from(batch.declared_count()) {
             return Err(Error::corruption("a batch in the log does not hold as many records as it says"));
         }
-        let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
+        let count = u64::from(batch.declared_count());
         for (family, entry) in entries_of(batch, first) {
             if self.is_wanted(family, entry.seq, rocksdb_log) {
                 self.insert(family, &entry)?;
@@ -174,6 +190,35 @@ impl<'a> LogReplay<'a> {
             self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
         }
         Ok(())
+    }
+
+    /// Applies the batch that a record of the log commits and another file holds.
+    fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
+        let record = LargeBatchRecord::decode(payload)?;
+        let last = record.last();
+        self.last_seq = self.last_seq.max(last);
+        let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
+        if record.families.iter().all(flushed) {
+            return Ok(()); // its file may be gone
+        }
+        let path = self.path(FileType::LargeBatch, record.file);
+        let vfs = self.context.vfs.clone();
+        // It was synced before the record that commits it was written: all of it must be there.
+        let mode = RecoveryMode::AbsoluteConsistency;
+        let options = ReplayOptions { number: record.file, mode, ..ReplayOptions::default() };
+        let mut batches = 0;
+        let end = log::replay(&*vfs, &path, &options, &mut |held| {
+            batches += 1;
+            let batch = BatchReader::new(held.payload)?;
+            if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
+                return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
+            }
+            self.apply_batch(batch, record.first, None).map_err(|e| e.at_path(&path).at_offset(held.offset))
+        })?;
+        if batches == 0 {
+            return Err(Error::corruption("the file of a large batch is empty").at_path(path));
+        }
+        self.note_replayed(FileType::LargeBatch, record.file, end.end_offset)
     }
 
     /// False for what is in tables already (F2), and for families that were dropped.

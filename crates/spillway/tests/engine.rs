@@ -118,3 +118,38 @@ fn a_directory_is_open_once() {
     drop(db);
     Db::open("/db", &options(&vfs)).expect("free again");
 }
+
+#[test]
+fn a_large_batch_is_committed_by_a_small_record() {
+    let vfs = MemoryVfs::new(5);
+    let mut options = options(&vfs).family("default", small("skip_list"));
+    options.db.large_batch_bytes = 4096;
+    let db = Db::open("/db", &options).expect("open");
+    let family = db.default_family();
+    db.put(&family, b"key00001", b"old", &WriteOptions::default()).expect("put");
+    let mut batch = WriteBatch::new();
+    for i in 0..5_000 {
+        batch.put(family.id(), format!("key{i:05}").as_bytes(), format!("large {i}").as_bytes());
+    }
+    batch.delete_range(family.id(), b"key04000", b"key04500");
+    db.write(&batch, &WriteOptions::synced()).expect("write");
+    db.put(&family, b"key00002", b"new", &WriteOptions::synced()).expect("put");
+    let check = |db: &Db| {
+        assert_eq!(scan(db).len(), 4_500);
+        assert_eq!(get(db, b"key00001"), Some(b"large 1".to_vec()));
+        assert_eq!(get(db, b"key00002"), Some(b"new".to_vec()));
+        assert_eq!(get(db, b"key04250"), None);
+    };
+    check(&db);
+    for policy in vfs::CrashPolicy::ALL {
+        let crashed = vfs.crash_clone(7, policy);
+        let again = Db::open("/db", &OpenOptions { vfs: crashed, ..options.clone() }).expect("reopen");
+        check(&again);
+        again.flush(&[&again.default_family()]).expect("flush");
+        check(&again);
+    }
+    db.flush(&[&family]).expect("flush");
+    db.close().expect("close");
+    let left = vfs.read_dir(std::path::Path::new("/db")).expect("readable");
+    assert!(!left.iter().any(|name| name.ends_with(".spbatch")), "{left:?}");
+}

@@ -49,7 +49,7 @@ pub const ALL: [Profile; 5] = [
     Profile {
         name: "defaults",
         db: "",
-        family: "block_based_table_factory={filter_policy=ribbonfilter:10;index_type=kBinarySearchWithFirstKey}",
+        family: "block_based_table_factory={filter_policy=bloomfilter:10:false;index_type=kBinarySearchWithFirstKey}",
     },
 ];
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result as EngineResult};
-use spillway::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
+use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use spillway::{Db, Family, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 

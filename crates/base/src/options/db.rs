@@ -36,8 +36,6 @@ option_table! {
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
     /// Bytes of a table written between background syncs that even out the disk's load; 0 for none.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
-    /// The same for the log.
-    wal_bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
     /// Bytes of all memtables together at which the largest is flushed; 0 for no limit.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
     /// Bytes per second that writers are held to while compactions are behind; 0 is 16 MiB.

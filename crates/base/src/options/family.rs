@@ -24,7 +24,7 @@ option_table! {
     /// Combines operands written by `merge`, by name.
     merge_operator: Option<Arc<dyn MergeOperator>> = None, ANY, RocksDb, Fixed;
     /// The part of a key that prefix filters and prefix iteration go by (`fixed:8`, `capped:8`).
-    prefix_extractor: Option<Arc<dyn PrefixExtractor>> = None, ANY, RocksDb, Mutable;
+    prefix_extractor: Option<Arc<dyn PrefixExtractor>> = None, ANY, RocksDb, Fixed;
     /// Bytes of a memtable at which it is sealed and flushed.
     write_buffer_size: usize = 64 << 20, within(65536.0, 1099511627776.0), RocksDb, Mutable;
     /// Memtables, the one being written included, at which writers wait for a flush.
@@ -37,10 +37,8 @@ option_table! {
     memtable_prefix_bloom_size_ratio: f64 = 0.0, within(0.0, 0.25), RocksDb, Mutable;
     /// Puts whole keys into the memtable's filter, not only prefixes.
     memtable_whole_key_filtering: bool = false, ANY, RocksDb, Mutable;
-    /// Merge operands of one key in the memtable that a write folds into a value instead of adding one more; 0 for never.
-    max_successive_merges: usize = 0, ANY, RocksDb, Mutable;
     /// Entries of one key that an iterator steps over before it seeks past them instead.
-    max_sequential_skip_in_iterations: u64 = 8, ANY, RocksDb, Mutable;
+    max_sequential_skip_in_iterations: u64 = 8, ANY, RocksDb, Fixed;
     /// How blocks are compressed.
     compression: CompressionKind = CompressionKind::Snappy, ANY, RocksDb, Mutable;
     /// The same level by level, from level 0; the last one given counts for deeper levels. Empty: `compression`.

@@ -64,6 +64,16 @@ fn a_filled_database_has_what_was_written() -> Result<()> {
 }
 
 #[test]
+fn random_reads_do_not_follow_the_writes() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, outcomes) = run_small(dir.path(), "fillrandom,readrandom", &["--reads=20000"])?;
+    // Of n keys, n random writes leave 1/e unwritten.
+    let found = outcomes.last().unwrap().found.unwrap() as f64 / 20_000.0;
+    assert!((0.59..0.68).contains(&found), "{found}");
+    Ok(())
+}
+
+#[test]
 fn a_benchmark_can_run_for_a_time() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let (_, outcomes) = run_small(dir.path(), "readrandom", &["--duration=1"])?;

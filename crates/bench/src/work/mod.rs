@@ -56,8 +56,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "writes under num/1000 random keys, each write synced",
         fresh: true,
         adjust: |flags| {
-            flags.num = (flags.num / 1000).max(1);
             flags.writes = i64::try_from(flags.writes_per_thread()).unwrap_or(i64::MAX);
+            flags.num = (flags.num / 1000).max(1);
             flags.sync = true;
         },
         body: fill::random,

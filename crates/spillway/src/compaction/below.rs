@@ -29,3 +29,36 @@ fn is_outside(version: &Version, order: &UserOrder, level: usize, at: &mut usize
     let next = version.level(level).get(*at);
     next.is_none_or(|file| order.compare(file.smallest_user_key(), user_key).is_gt())
 }
+
+#[cfg(test)]
+mod tests {
+    use base::key::encode;
+    use base::{SeqNo, ValueKind};
+
+    use super::*;
+    use crate::read::testing::{FakeTable, VersionMaker};
+
+    #[test]
+    fn files_of_all_deeper_levels_count_and_no_others() {
+        let mut maker = VersionMaker::default();
+        let point = |key: &str| encode(key.as_bytes(), SeqNo(1), ValueKind::Value);
+        let exclusive = |key: &str| encode(key.as_bytes(), SeqNo::MAX, ValueKind::RangeDeletion);
+        for (level, first, last) in [
+            (1, point("a"), point("z")),
+            (2, point("b"), point("c")),
+            (2, point("f"), exclusive("h")),
+            (3, point("k"), point("l")),
+        ] {
+            maker.add(level, (first, last), FakeTable::new(Vec::new(), None));
+        }
+        let version = Arc::new(maker.build());
+        let outside = |lower: Option<&[u8]>| {
+            let mut not_below = key_not_below(version.clone(), 1, lower);
+            let keys = ('a'..='m').filter(|key| lower.is_none_or(|lower| [*key as u8].as_slice() >= lower));
+            keys.filter(|key| not_below(&[*key as u8])).collect::<String>()
+        };
+        assert_eq!(outside(None), "adehijm");
+        assert_eq!(outside(Some(b"g")), "hijm");
+        assert!(key_not_below(version.clone(), 3, None)(b"k"), "the output level itself is not below");
+    }
+}

@@ -247,8 +247,7 @@ impl<C: Cursor> EntryStream<C> {
     /// Whether a filter asked to drop the entry under the cursor. What a snapshot can see is kept, and what is above the
     /// visible number.
     fn skips(&mut self, stripe: SeqNo) -> bool {
-        let ended =
-            |until: &Vec<u8>| self.rules.order.user.compare(&self.user_key, until).is_ge();
+        let ended = |until: &Vec<u8>| self.rules.order.user.compare(&self.user_key, until).is_ge();
         if self.skip_until.as_ref().is_some_and(ended) {
             self.skip_until = None;
         }

@@ -96,7 +96,11 @@ fn readers_see_through_the_output_what_they_saw_before() {
                 let expected = model(&writes, seq);
                 for name in (0..=KEYS).map(key_name) {
                     let found = get(&view, &context(), &name, seq, &ReadOptions::default()).unwrap().value;
-                    assert_eq!(found.as_deref(), expected.get(&name).map(Vec::as_slice), "seed {seed} at {seq} {name:?}");
+                    assert_eq!(
+                        found.as_deref(),
+                        expected.get(&name).map(Vec::as_slice),
+                        "seed {seed} at {seq} {name:?}"
+                    );
                 }
             }
         }
@@ -111,7 +115,8 @@ fn an_empty_key_is_a_key() {
 
 #[test]
 fn a_range_of_the_input_is_taken() {
-    let input: Entries = ["a", "b", "c", "d"].map(|key| (encode(key.as_bytes(), SeqNo(1), ValueKind::Value), Vec::new())).into();
+    let input: Entries =
+        ["a", "b", "c", "d"].map(|key| (encode(key.as_bytes(), SeqNo(1), ValueKind::Value), Vec::new())).into();
     let range = UserBounds { lower: Some(b"b".to_vec()), upper: Some(b"d".to_vec()) };
     let tombstone = RangeTombstone { start: b"a".to_vec(), end: b"z".to_vec(), seq: SeqNo(12) };
     let mut stream = stream(input.clone(), vec![tombstone], EntryRules { range, ..rules(9) });

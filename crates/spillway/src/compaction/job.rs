@@ -5,10 +5,10 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::{ErrorKind, FamilyId, Result};
 
-pub(crate) use super::plan::CompactionPlan;
 use super::levels::pending_bytes;
 use super::output::FamilyRules;
 use super::pick::Picker;
+pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Work};
 use crate::core::{Core, FamilyState, State};

@@ -197,13 +197,8 @@ impl Call<'_> {
 
     /// Rewrites the files of a level that have smaller numbers.
     fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
-        let request = RangeRequest {
-            level,
-            start: self.start,
-            end: self.end,
-            in_place_before: Some(before),
-            may_move: false,
-        };
+        let request =
+            RangeRequest { level, start: self.start, end: self.end, in_place_before: Some(before), may_move: false };
         while let Some((plan, _)) = self.next_step(&request)? {
             self.run(plan)?;
         }

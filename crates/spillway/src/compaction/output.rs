@@ -217,7 +217,8 @@ impl<'a> Outputs<'a> {
             file_creation_time: table.creation_time,
             ..FileMeta::default()
         };
-        let ticker = if self.rules.class == IoClass::Flush { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };
+        let ticker =
+            if self.rules.class == IoClass::Flush { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };
         tick(&self.context.statistics, ticker, meta.file_bytes);
         if self.rules.family.options.paranoid_file_checks {
             self.read_back(&meta, &table.path)?;

@@ -212,3 +212,31 @@ fn gather(context: &Context, results: impl Iterator<Item = Result<Part>>) -> Res
     parts.iter().for_each(|part| discard(context, &part.files));
     Err(errors.swap_remove(cause))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cuts(anchors: &[(&str, u64)], parts: u64) -> Vec<String> {
+        let anchors = anchors.iter().map(|(key, bytes)| (key.as_bytes().to_vec(), *bytes)).collect();
+        let cuts = even_cuts(&UserOrder::Bytewise, anchors, parts);
+        cuts.into_iter().map(|key| String::from_utf8(key).unwrap()).collect()
+    }
+
+    #[test]
+    fn cuts_ascend_and_split_evenly() {
+        // Two files over the same keys, and one over the upper half.
+        let anchors = [("b", 10), ("d", 10), ("f", 10), ("h", 10), ("a", 10), ("c", 10), ("e", 10), ("g", 10)];
+        assert_eq!(cuts(&anchors, 2), ["d"]);
+        assert_eq!(cuts(&anchors, 4), ["b", "d", "f"]);
+        let uneven = [("b", 10), ("d", 10), ("f", 100), ("h", 100)];
+        assert_eq!(cuts(&uneven, 2), ["f"]);
+    }
+
+    #[test]
+    fn there_are_no_more_parts_than_places_to_cut() {
+        assert_eq!(cuts(&[("b", 10), ("b", 10), ("c", 10)], 8), ["b"]);
+        assert_eq!(cuts(&[("b", 10)], 8), Vec::<String>::new());
+        assert_eq!(cuts(&[], 8), Vec::<String>::new());
+    }
+}

@@ -71,10 +71,8 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
         range: range.clone(),
     };
     let mut stream = EntryStream::new(input, &tombstones(work, range)?, rules);
-    let limits =
-        CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
-    let cutter =
-        (!in_level0).then(|| Cutter::new(work.family.order.user.clone(), limits, pick.grandparents.clone()));
+    let limits = CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
+    let cutter = (!in_level0).then(|| Cutter::new(work.family.order.user.clone(), limits, pick.grandparents.clone()));
     let rules = output_rules(work);
     let mut outputs = Outputs::new(&work.context, &rules);
     outputs.write(&mut stream, cutter, stop)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::options::FamilyOptions;
 use base::ErrorKind;
-use vfs::{Fault, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
+use base::options::{CompressionKind, FamilyOptions};
+use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
 use super::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::db::{DEFAULT_FAMILY, Db, OpenOptions};
@@ -38,6 +38,7 @@ fn small_levels() -> FamilyOptions {
         max_bytes_for_level_base: 32 << 10,
         max_bytes_for_level_multiplier: 4.0,
         num_levels: 5,
+        compression: CompressionKind::None,
         paranoid_file_checks: true,
         ..FamilyOptions::default()
     }
@@ -241,14 +242,14 @@ fn a_level_can_be_moved_up() {
     let error = harness.db.compact_range(&harness.family(), None, None, &change(Some(9))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     harness.compact_all(&change(None));
-    assert_eq!(harness.levels(), [0, 0, 1, 0, 0], "the levels above have no size of their own");
+    assert_eq!(harness.levels(), [0, 1, 0, 0, 0]);
     harness.compact_all(&CompactRangeOptions { exclusive_manual_compaction: true, ..change(Some(4)) });
     assert_eq!(harness.levels(), [0, 0, 0, 0, 1]);
 }
 
 #[test]
 fn a_compaction_that_fails_leaves_no_files() {
-    for nth in [1, 3, 20] {
+    for nth in [1, 2, 5] {
         let memory = MemoryVfs::new(nth);
         let faulty = FaultVfs::new(memory.clone());
         let family = FamilyOptions { disable_auto_compactions: true, ..small_levels() };
@@ -257,7 +258,9 @@ fn a_compaction_that_fails_leaves_no_files() {
             harness.write(400);
             harness.db.flush(&[&harness.family()]).unwrap();
         }
-        faulty.inject(Rule::new(Fault::no_space()).on(Operation::Append).class(IoClass::Compaction).nth(nth));
+        faulty.inject(
+            Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Write).class(IoClass::Compaction).nth(nth),
+        );
         let error = harness.db.compact_range(&harness.family(), None, None, &CompactRangeOptions::default());
         assert_eq!(error.unwrap_err().kind(), ErrorKind::NoSpace);
         assert_eq!(strays(&*memory, &harness), Vec::<String>::new());

@@ -2,4 +2,5 @@
 
 pub mod flushable;
 pub(crate) mod job;
+pub mod rebased;
 pub(crate) mod rewrite;

@@ -18,11 +18,7 @@ use crate::version::table_file::FileMeta;
 ///
 /// # Errors
 /// The file system's; nothing is left behind then.
-pub(crate) fn run(
-    context: &Context,
-    plan: &FlushPlan,
-    captured: &CapturedSnapshots,
-) -> Result<Option<FileMeta>> {
+pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
     let start = context.vfs.now();
     let options = TableReadOptions { fill_cache: false, class: IoClass::Flush, ..TableReadOptions::default() };
     // Youngest first, as a merge wants them.

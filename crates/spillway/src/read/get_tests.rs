@@ -22,7 +22,11 @@ fn lookups_agree_with_the_model() {
             let names: Vec<Vec<u8>> = (0..KEYS + 1).map(|_| key_name(random.below(KEYS + 1))).collect();
             for name in &names {
                 let found = get(&view, &context(), name, seq, &options).unwrap();
-                assert_eq!(found.value.as_deref(), expected.get(name).map(Vec::as_slice), "seed {seed} at {seq}: {name:?}");
+                assert_eq!(
+                    found.value.as_deref(),
+                    expected.get(name).map(Vec::as_slice),
+                    "seed {seed} at {seq}: {name:?}"
+                );
             }
             let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
             let many = multi_get(&view, &context(), &keys, seq, &options);
@@ -53,15 +57,22 @@ fn a_lookup_tells_which_part_answered() {
     }
     let writes = [write("young", 9, ValueKind::Value, "v"), write("t", 8, ValueKind::RangeDeletion, "u")];
     let view = ReadView { mutable: memtable_of(&writes), queue: Vec::new(), version: Arc::new(maker.build()) };
-    let source = |key: &str, seq| {
-        get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().source
-    };
+    let source =
+        |key: &str, seq| get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().source;
     assert_eq!(source("young", 9), Some(Source::Queue));
     assert_eq!(source("zero", 9), Some(Source::Level(0)));
     assert_eq!(source("one", 9), Some(Source::Level(1)));
     assert_eq!(source("two", 7), Some(Source::Level(2)));
     assert_eq!(source("two", 9), Some(Source::Queue), "the tombstone answers");
     assert_eq!(source("none", 9), None);
+
+    let statistics = Some(Arc::new(base::metrics::Statistics::new()));
+    for (key, seq) in [("young", 9), ("zero", 9), ("two", 7), ("two", 9), ("none", 9)] {
+        get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().count(&statistics);
+    }
+    use base::metrics::Ticker::{GetHitL0, GetHitL1, GetHitL2AndUp, MemtableHit, MemtableMiss};
+    let counts = [MemtableHit, MemtableMiss, GetHitL0, GetHitL1, GetHitL2AndUp];
+    assert_eq!(counts.map(|ticker| statistics.as_ref().unwrap().count(ticker)), [2, 3, 1, 0, 1]);
 }
 
 /// An unreadable table fails the keys that need it, and no others.

@@ -193,6 +193,7 @@ impl DbIterator {
 
     /// Moves to the next key; false where there is none or the iterator stood on nothing.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "what it shows is borrowed from it, which Iterator cannot say")]
     pub fn next(&mut self) -> bool {
         match self.position {
             Position::OnEntry => {

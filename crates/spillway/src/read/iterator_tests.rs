@@ -124,7 +124,10 @@ fn many_versions_of_a_key_are_sought_past() {
         let options = ReadOptions::default();
         let mut iterator = DbIterator::new(only_memtable(&writes), SeqNo(seq), &context(), &options).unwrap();
         let text = |iterator: &DbIterator| {
-            (String::from_utf8_lossy(iterator.key()).into_owned(), String::from_utf8_lossy(iterator.value()).into_owned())
+            (
+                String::from_utf8_lossy(iterator.key()).into_owned(),
+                String::from_utf8_lossy(iterator.value()).into_owned(),
+            )
         };
         let (mut ahead, mut back) = (Vec::new(), Vec::new());
         let mut more = iterator.seek_to_first();

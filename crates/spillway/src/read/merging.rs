@@ -228,7 +228,11 @@ impl<C: Cursor> MergingCursor<C> {
         for (i, child) in self.children.iter_mut().enumerate() {
             // Among equal keys the younger child comes first, so that one side of `current` has passed its own.
             if i == current {
-                if forward { child.next() } else { child.prev() };
+                if forward {
+                    child.next()
+                } else {
+                    child.prev()
+                };
             } else if forward {
                 if child.seek(target) && i < current && child.key() == target {
                     child.next();

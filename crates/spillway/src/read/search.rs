@@ -1,5 +1,8 @@
 //! What a lookup has learned of one key, walking from the newest source to the oldest.
 
+use std::sync::Arc;
+
+use base::metrics::{Statistics, Ticker, tick};
 use base::tombstone::FragmentedTombstones;
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
 use table::TableValue;
@@ -21,6 +24,22 @@ pub struct Found {
     pub value: Option<Pinned>,
     /// Where the answer came from; `None` where no part held the key.
     pub source: Option<Source>,
+}
+
+impl Found {
+    /// Counts the lookup by where its answer came from. As in RocksDB, a deletion met in a memtable is a hit of it, and
+    /// levels count values only.
+    pub fn count(&self, statistics: &Option<Arc<Statistics>>) {
+        let memtable = if self.source == Some(Source::Queue) { Ticker::MemtableHit } else { Ticker::MemtableMiss };
+        tick(statistics, memtable, 1);
+        let Some(Source::Level(level)) = self.source.filter(|_| self.value.is_some()) else { return };
+        let hit = match level {
+            0 => Ticker::GetHitL0,
+            1 => Ticker::GetHitL1,
+            _ => Ticker::GetHitL2AndUp,
+        };
+        tick(statistics, hit, 1);
+    }
 }
 
 enum Outcome {

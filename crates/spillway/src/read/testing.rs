@@ -95,7 +95,7 @@ pub fn history(random: &mut Random, writes: u64) -> Vec<Write> {
                 let end = key_name((i + 1 + random.below(6)).min(KEYS));
                 return write(ValueKind::RangeDeletion, end);
             }
-            if i % 4 == 0 {
+            if i.is_multiple_of(4) {
                 if put_once.insert(i) {
                     return write(ValueKind::Value, value);
                 }
@@ -260,8 +260,11 @@ impl VersionMaker {
             let entries: Vec<_> = points(writes).into_iter().filter(|(key, _)| inside(split(key).unwrap().0)).collect();
             let ranges = range_tombstones(writes).into_iter().filter(|t| t.start < to && t.end > from);
             let ranges: Vec<RangeTombstone> = ranges.collect();
-            let firsts = ranges.iter().map(|t| encode(t.start.clone().max(from.clone()).as_slice(), t.seq, ValueKind::RangeDeletion));
-            let lasts = ranges.iter().map(|t| encode(&t.end.clone().min(to.clone()), SeqNo::MAX, ValueKind::RangeDeletion));
+            let firsts = ranges
+                .iter()
+                .map(|t| encode(t.start.clone().max(from.clone()).as_slice(), t.seq, ValueKind::RangeDeletion));
+            let lasts =
+                ranges.iter().map(|t| encode(&t.end.clone().min(to.clone()), SeqNo::MAX, ValueKind::RangeDeletion));
             let keys = || entries.iter().map(|(key, _)| key.clone());
             let smallest = keys().chain(firsts).min_by(|a, b| order().compare(a, b));
             let largest = keys().chain(lasts).max_by(|a, b| order().compare(a, b));

@@ -179,8 +179,8 @@ impl CoverIndex {
         self.sources.iter().find_map(|source| {
             let fragment = source.fragment().filter(|f| f.newest_at(self.visible).is_some())?;
             // Fragments end where the span ends or after it: the key asked for is inside if the span is.
-            let starts_before = self.span.start.bounded
-                && self.order.compare(&fragment.start, &self.span.start.key).is_le();
+            let starts_before =
+                self.span.start.bounded && self.order.compare(&fragment.start, &self.span.start.key).is_le();
             starts_before.then_some(Hole { rank: source.rank, start: &fragment.start, end: &fragment.end })
         })
     }
@@ -243,7 +243,10 @@ pub fn locate(tombstones: &FragmentedTombstones, hint: usize, user_key: &[u8]) -
     };
     let is_first = |i: usize| ends_after(i) && i.checked_sub(1).is_none_or(|before| !ends_after(before));
     let nearby = [hint, hint + 1, hint.saturating_sub(1)];
-    nearby.into_iter().find(|&i| i <= tombstones.fragments().len() && is_first(i)).unwrap_or_else(|| tombstones.seek(user_key))
+    nearby
+        .into_iter()
+        .find(|&i| i <= tombstones.fragments().len() && is_first(i))
+        .unwrap_or_else(|| tombstones.seek(user_key))
 }
 
 #[cfg(test)]

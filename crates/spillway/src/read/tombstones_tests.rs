@@ -65,11 +65,16 @@ fn a_table_covers_nothing_outside_its_bounds() {
     };
     let ending_at = || encode(b"m", SeqNo(2), ValueKind::Value);
     let ending_before = || encode(b"m", SeqNo::MAX, ValueKind::RangeDeletion);
-    for (key, inclusive, exclusive) in [("e", false, false), ("f", true, true), ("m", true, false), ("m0", false, false)] {
+    for (key, inclusive, exclusive) in
+        [("e", false, false), ("f", true, true), ("m", true, false), ("m0", false, false)]
+    {
         assert_eq!(covers(UserOrder::Bytewise, ending_at(), key.as_bytes()), inclusive, "{key}");
         assert_eq!(covers(UserOrder::Bytewise, ending_before(), key.as_bytes()), exclusive, "{key}");
     }
-    let spanning = FileMeta { smallest: encode(b"a", SeqNo(9), ValueKind::RangeDeletion), ..meta(encode(b"z", SeqNo::MAX, ValueKind::RangeDeletion)) };
+    let spanning = FileMeta {
+        smallest: encode(b"a", SeqNo(9), ValueKind::RangeDeletion),
+        ..meta(encode(b"z", SeqNo::MAX, ValueKind::RangeDeletion))
+    };
     let same = clipped(&UserOrder::Bytewise, &spanning, tombstones.clone());
     assert!(Arc::ptr_eq(&same, &tombstones), "nothing to cut, nothing copied");
 }

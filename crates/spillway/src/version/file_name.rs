@@ -12,6 +12,8 @@ pub enum FileType {
     Table,
     /// `NNNNNN.splog`: our log.
     Log,
+    /// `NNNNNN.spbatch`: a log of ours that holds one large batch, which a record in another log commits.
+    LargeBatch,
     /// `NNNNNN.log`: RocksDB's log; read and deleted, never written.
     RocksLog,
     /// `MANIFEST-NNNNNN`
@@ -37,9 +39,10 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 9] = [
+const SHAPES: [(FileType, Shape); 10] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
+    (FileType::LargeBatch, Shape::Numbered(".spbatch")),
     (FileType::RocksLog, Shape::Numbered(".log")),
     (FileType::Temp, Shape::Numbered(".dbtmp")),
     (FileType::Manifest, Shape::Prefixed("MANIFEST-")),

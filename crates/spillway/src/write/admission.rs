@@ -97,6 +97,11 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// What the part takes in a memtable, at the worst.
+    pub fn room_in(&self, memtable: &dyn memtable::Memtable) -> usize {
+        memtable.worst_case_bytes(self.entries, self.payload_bytes)
+    }
+
     /// The family and the bounds of the keys touched in it, as the pipeline keeps them.
     pub fn bounds(&self) -> (FamilyId, &[u8], &[u8]) {
         (self.family.id(), self.smallest, self.largest)
@@ -132,7 +137,7 @@ impl Core {
                     break;
                 }
                 let memtable = queued.memtable();
-                let need = memtable.worst_case_bytes(part.entries, part.payload_bytes);
+                let need = part.room_in(&**memtable);
                 if memtable.try_reserve(need) {
                     part.reserved_in = queued.id();
                     self.note_memtable_bytes(need);

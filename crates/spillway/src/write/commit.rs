@@ -45,11 +45,14 @@ impl Core {
             return Err(Error::invalid_argument("a write cannot be synced (sync) and not logged (disable_wal) at once"));
         }
         let set = self.families.load();
-        let mut parts = admission::summarise(batch, &set, options)?;
         if batch.is_empty() {
             return Ok(self.pipeline.visible());
         }
         self.wait_for_debt(batch.len(), options)?;
+        if batch.len() as u64 > self.context.options.large_batch_bytes {
+            return self.write_large(batch, &set, options);
+        }
+        let mut parts = admission::summarise(batch, &set, options)?;
         let numbered = self.number(batch, &mut parts, options)?;
         if let Some((log, reservation)) = &numbered.record {
             let header = batch::header(numbered.first, batch.count());

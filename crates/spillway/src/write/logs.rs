@@ -123,20 +123,20 @@ impl Logs {
         }
     }
 
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    pub fn path(&self, number: FileNumber) -> PathBuf {
-        self.dir.join(file_name::format(FileType::Log, number))
-    }
-
     /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable.
     pub fn create(&self, number: FileNumber, need_bytes: u64) -> Result<Arc<ActiveLog>> {
-        let capacity_bytes = self.file_bytes.max(capacity_for(need_bytes));
+        self.create_sized(FileType::Log, number, self.file_bytes.max(capacity_for(need_bytes)))
+    }
+
+    /// Creates the log of a large batch, with room for that and nothing else.
+    pub fn create_for_batch(&self, number: FileNumber, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
+        self.create_sized(FileType::LargeBatch, number, capacity_for(batch_bytes))
+    }
+
+    fn create_sized(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
         let config =
             LogConfig { capacity_bytes, extent_bytes: capacity_bytes, backing: self.backing, earlier: self.frontiers() };
-        let file = LogFile::create(&*self.vfs, &self.path(number), number, config)?;
+        let file = LogFile::create(&*self.vfs, &self.dir.join(file_name::format(file_type, number)), number, config)?;
         self.vfs.sync_dir(&self.dir)?;
         Ok(Arc::new(ActiveLog { file, base: OnceLock::new() }))
     }
@@ -150,10 +150,17 @@ impl Logs {
         })
     }
 
-    /// Takes the spare, where there is one that a record of `need_bytes` fits into.
-    pub fn take_spare(&self, need_bytes: u64) -> Option<Arc<ActiveLog>> {
-        let mut live = self.live.lock();
-        live.spare.take_if(|spare| spare.file.capacity() >= capacity_for(need_bytes))
+    /// Takes the spare, where there is one that a record of `need_bytes` fits into. One that is too small is deleted: a
+    /// log with a larger number comes into use instead, and recovery goes by the order of numbers (C1). Called by the
+    /// holder of `rolling`.
+    pub fn take_spare(&self, need_bytes: u64) -> Result<Option<Arc<ActiveLog>>> {
+        let Some(spare) = self.live.lock().spare.take() else { return Ok(None) };
+        if spare.file.capacity() >= capacity_for(need_bytes) {
+            return Ok(Some(spare));
+        }
+        // Durable with the sync of the directory that makes the next log's name so.
+        self.vfs.remove_file(spare.file.path())?;
+        Ok(None)
     }
 
     pub fn ask_for_spare(&self) {
@@ -177,16 +184,26 @@ impl Logs {
         {
             before.last_seq = Some(last_seq);
         }
-        let life = self.life_of(log.number());
+        let life = self.life_of(FileType::Log, log.number());
         live.logs.push(LiveLog { life, number: log.number(), bytes: log.file.capacity(), last_seq: None, end: None });
         drop(live);
         self.sync.lock().unsynced.push(log.clone());
     }
 
+    /// Notes the log of a large batch, which takes the number `last_seq`: it stands before the current log, and goes when
+    /// every family that the batch touched has flushed through it.
+    pub fn note_large(&self, log: &ActiveLog, last_seq: SeqNo) {
+        let (life, number, bytes) = (self.life_of(FileType::LargeBatch, log.number()), log.number(), log.file.tail());
+        let mut live = self.live.lock();
+        let current = live.logs.len().saturating_sub(1);
+        live.logs.insert(current, LiveLog { life, number, bytes, last_seq: Some(last_seq), end: None });
+    }
+
     /// Notes a log of an earlier process, oldest first.
-    pub fn note_recovered(&self, end: LogEnd, bytes: u64) {
-        let (number, last_seq, end) = (end.log, Some(end.last_seq), Some(end));
-        let life = self.life_of(number);
+    pub fn note_recovered(&self, file_type: FileType, end: LogEnd, bytes: u64) {
+        let life = self.life_of(file_type, end.log);
+        let (number, last_seq) = (end.log, Some(end.last_seq));
+        let end = (file_type == FileType::Log).then_some(end);
         self.live.lock().logs.push(LiveLog { life, number, bytes, last_seq, end });
     }
 
@@ -195,8 +212,8 @@ impl Logs {
         self.live.lock().logs.iter().filter_map(|log| log.end).collect()
     }
 
-    fn life_of(&self, number: FileNumber) -> Arc<FileLife> {
-        FileLife::new(ObsoleteFile { file_type: FileType::Log, path_id: 0, number }, self.purge.clone())
+    fn life_of(&self, file_type: FileType, number: FileNumber) -> Arc<FileLife> {
+        FileLife::new(ObsoleteFile { file_type, path_id: 0, number }, self.purge.clone())
     }
 
     /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2).
@@ -271,10 +288,6 @@ impl Logs {
         let Some(reservation) = log.file.seal() else { return Ok(()) };
         self.append(log, &reservation, RecordKind::End, &[])?;
         self.sync_through(log.end(), || log.end())
-    }
-
-    pub fn synced(&self) -> LogPosition {
-        self.synced.load(Ordering::Acquire)
     }
 
     /// # Errors

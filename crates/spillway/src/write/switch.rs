@@ -27,12 +27,17 @@ impl Core {
         need_bytes: usize,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.wait_for_queue(family, full_id, options)?;
+        self.wait_for_queue(family, Some(full_id), options)?;
         self.replace_memtable(family, full_id, need_bytes)
     }
 
     /// Waits while the family has as many memtables as it may have.
-    fn wait_for_queue(&self, family: &Arc<Family>, full_id: u64, options: &WriteOptions) -> Result<()> {
+    pub(crate) fn wait_for_queue_room(&self, family: &Arc<Family>, options: &WriteOptions) -> Result<()> {
+        self.wait_for_queue(family, None, options)
+    }
+
+    /// As [`wait_for_queue_room`](Self::wait_for_queue_room), and no longer than the mutable memtable is `full_id`.
+    fn wait_for_queue(&self, family: &Arc<Family>, full_id: Option<u64>, options: &WriteOptions) -> Result<()> {
         let start = self.context.vfs.now();
         let mut waited = false;
         let mut state = self.state.lock();
@@ -40,7 +45,8 @@ impl Core {
             self.check_writable()?;
             let limit = family.options().max_write_buffer_number;
             let full = self.family_state(&mut state, family.id())?;
-            if full.mutable.id() != full_id || full.queue.len() + 1 < limit {
+            let replaced = full_id.is_some_and(|id| full.mutable.id() != id);
+            if replaced || full.queue.len() + 1 < limit {
                 break;
             }
             if options.no_slowdown {
@@ -188,7 +194,7 @@ impl Core {
         if current != Some(full.number()) {
             return Ok(()); // another writer has done so
         }
-        let next = match self.logs.take_spare(need_bytes) {
+        let next = match self.logs.take_spare(need_bytes)? {
             Some(spare) => spare,
             None => {
                 let start = self.context.vfs.now();

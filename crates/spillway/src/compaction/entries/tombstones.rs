@@ -51,7 +51,8 @@ impl InputTombstones {
         let mut joined: Vec<Fragment> = Vec::new();
         let first = range.0.map_or(0, |lower| self.all.seek(lower));
         for fragment in self.all.fragments().iter().skip(first) {
-            let start = range.0.filter(|lower| order.compare(&fragment.start, lower).is_lt()).unwrap_or(&fragment.start);
+            let start =
+                range.0.filter(|lower| order.compare(&fragment.start, lower).is_lt()).unwrap_or(&fragment.start);
             let end = range.1.filter(|upper| order.compare(&fragment.end, upper).is_gt()).unwrap_or(&fragment.end);
             if order.compare(start, end).is_ge() {
                 break;
@@ -76,7 +77,8 @@ fn needed(seqs: &[SeqNo], stripes: &Stripes, bottommost: bool) -> Vec<SeqNo> {
     let mut kept: Vec<SeqNo> = Vec::new();
     for &seq in seqs {
         let hidden = kept.last().is_some_and(|&newer| stripes.of(newer) == stripes.of(seq));
-        if !hidden && !(bottommost && stripes.in_oldest(seq)) {
+        let needless = bottommost && stripes.in_oldest(seq);
+        if !hidden && !needless {
             kept.push(seq);
         }
     }

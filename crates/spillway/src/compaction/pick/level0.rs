@@ -34,7 +34,8 @@ impl Picker<'_> {
         if self.any_busy(below) {
             return None;
         }
-        let mut inputs = vec![LevelInputs { level: 0, files }, LevelInputs { level: output_level, files: below.to_vec() }];
+        let mut inputs =
+            vec![LevelInputs { level: 0, files }, LevelInputs { level: output_level, files: below.to_vec() }];
         let chosen = |inputs: &[LevelInputs]| Chosen { reason, inputs: inputs.to_vec(), output_level, may_move };
         let pick = self.complete(chosen(&inputs))?;
         if !pick.trivial_move {

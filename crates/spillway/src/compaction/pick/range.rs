@@ -106,8 +106,8 @@ impl Picker<'_> {
 fn places(version: &Version, request: &RangeRequest<'_>) -> Range<usize> {
     let (files, order) = (version.level(request.level), &version.order().user);
     let first = request.start.map_or(0, |start| files.partition_point(|file| ends_before(order, &file.meta, start)));
-    let end = request.end.map_or(files.len(), |end| {
-        files.partition_point(|file| order.compare(file.smallest_user_key(), end).is_le())
-    });
+    let end = request
+        .end
+        .map_or(files.len(), |end| files.partition_point(|file| order.compare(file.smallest_user_key(), end).is_le()));
     first..end.max(first)
 }

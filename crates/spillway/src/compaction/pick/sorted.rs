@@ -112,9 +112,8 @@ impl Picker<'_> {
         let grown = hull.places_in(self.order(), files);
         let (grown, then_overlapped) = self.idle_cut(files, below, grown)?;
         let bytes = bytes_of(files.get(grown.clone())?) + bytes_of(below.get(then_overlapped.clone())?);
-        let is_free = grown.len() > taken.len()
-            && then_overlapped == *overlapped
-            && bytes <= self.options.max_compaction_bytes();
+        let is_free =
+            grown.len() > taken.len() && then_overlapped == *overlapped && bytes <= self.options.max_compaction_bytes();
         is_free.then_some((grown, then_overlapped))
     }
 

@@ -5,7 +5,8 @@
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `!` behind it marks the file for compaction;
+//!   tombstone; `!` behind it marks the file for compaction; level 0's are older than those of earlier lines, or newer
+//!   where the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
@@ -15,10 +16,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::options::string;
+use base::options::apply_string;
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key};
 use table::Table;
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::{IfExists, IoClass};
 
 use super::*;
 use crate::compaction::levels::pending_bytes;
@@ -52,7 +53,11 @@ impl World {
         builder.build().unwrap().version
     }
 
-    fn add_files(&mut self, level: usize, files: &str) {
+    fn add_files(&mut self, level: &str, files: &str) {
+        if level.starts_with('+') {
+            self.epoch += 1000;
+        }
+        let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
             let parts: Vec<&str> = text.split(':').collect();
@@ -60,18 +65,22 @@ impl World {
             let (first, last) = keys.split_once('-').unwrap();
             let largest = match last.strip_suffix(')') {
                 Some(end) => key::encode(end.as_bytes(), SeqNo::MAX, ValueKind::RangeDeletion),
-                None => key::encode(last.as_bytes(), SeqNo(1), ValueKind::Value),
+                // Newer versions come first: the next file may begin with an older one of the same key.
+                None => key::encode(last.as_bytes(), SeqNo(if first == last { 1 } else { 2 }), ValueKind::Value),
             };
             self.epoch -= 1;
-            self.edit.added.push((level, FileMeta {
-                number: FileNumber(number.parse().unwrap()),
-                file_bytes: bytes.parse().unwrap(),
-                smallest: key::encode(first.as_bytes(), SeqNo(2), ValueKind::Value),
-                largest,
-                epoch_number: self.epoch,
-                marked_for_compaction: marked,
-                ..FileMeta::default()
-            }));
+            self.edit.added.push((
+                level,
+                FileMeta {
+                    number: FileNumber(number.parse().unwrap()),
+                    file_bytes: bytes.parse().unwrap(),
+                    smallest: key::encode(first.as_bytes(), SeqNo(1), ValueKind::Value),
+                    largest,
+                    epoch_number: self.epoch,
+                    marked_for_compaction: marked,
+                    ..FileMeta::default()
+                },
+            ));
         }
     }
 
@@ -133,13 +142,11 @@ impl World {
             }
             ["pending"] => format!("{} bytes\n", pending_bytes(&version, &self.options)),
             _ if words[0].ends_with(':') => {
-                self.add_files(words[0].trim_end_matches(':').parse().unwrap(), &words[1..].join(" "));
+                self.add_files(words[0].trim_end_matches(':'), &words[1..].join(" "));
                 String::new()
             }
             _ => {
-                for (name, value) in words.iter().map(|word| word.split_once('=').unwrap()) {
-                    string::set(&mut self.options, name, value, &mut Default::default()).unwrap();
-                }
+                apply_string(&mut self.options, &words.join(";")).unwrap();
                 String::new()
             }
         }
@@ -148,9 +155,8 @@ impl World {
 
 fn describe(pick: &Pick) -> String {
     let mut text = format!("{}", pick.reason.name());
-    let numbers = |files: &[Arc<TableFile>]| {
-        files.iter().map(|file| file.number().0.to_string()).collect::<Vec<_>>().join(" ")
-    };
+    let numbers =
+        |files: &[Arc<TableFile>]| files.iter().map(|file| file.number().0.to_string()).collect::<Vec<_>>().join(" ");
     for inputs in &pick.inputs {
         write!(text, " L{}[{}]", inputs.level, numbers(&inputs.files)).unwrap();
     }
@@ -175,8 +181,12 @@ fn outcome(input: &str) -> String {
         target_file_size_base: 4096,
         ..FamilyOptions::default()
     };
-    let mut world =
-        World { options, edit: VersionEdit::new(FamilyId::DEFAULT), epoch: 1000, running: FamilyCompactions::default() };
+    let mut world = World {
+        options,
+        edit: VersionEdit::new(FamilyId::DEFAULT),
+        epoch: 1000,
+        running: FamilyCompactions::default(),
+    };
     let lines = input.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     lines.fold(String::new(), |text, line| text + &world.command(line))
 }

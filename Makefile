@@ -1,0 +1,11 @@
+# The two commands that do all the set-up on a fresh machine with rustup.
+
+.PHONY: demo test
+
+# The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost.
+demo:
+	./scripts/demo.sh
+
+# Everything CI runs.
+test:
+	./scripts/test.sh

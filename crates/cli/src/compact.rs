@@ -1,0 +1,59 @@
+//! `spillway compact`.
+
+use std::io::Write;
+
+use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use spillway::vfs::RealVfs;
+use spillway::{Db, Family};
+
+use crate::bytes::Notation;
+use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::failure::Outcome;
+use crate::human;
+
+/// Merges the tables of a family, so that deleted and overwritten entries take no space and reads look at one place.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  spillway compact --db /tmp/people
+  spillway compact --db /tmp/events --from 2023- --to 2024-")]
+pub struct Args {
+    /// The first key; all from the beginning on if not given.
+    #[arg(long, value_name = "KEY")]
+    from: Option<String>,
+    /// The last key; all to the end if not given.
+    #[arg(long, value_name = "KEY")]
+    to: Option<String>,
+    /// Rewrites tables of the deepest level too: for new options of tables.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
+    #[command(flatten)]
+    notation: Notation,
+    #[command(flatten)]
+    adopt: AdoptArgs,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
+    let (from, to) = (parse(&args.from)?, parse(&args.to)?);
+    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
+    let family = args.family.of(&db)?;
+    let mut options = CompactRangeOptions::default();
+    if args.force {
+        options.bottommost_level_compaction = BottommostLevelCompaction::ForceOptimized;
+    }
+    let vfs = RealVfs::new();
+    let (start, before) = (vfs.now(), table_bytes(&db, &family));
+    db.compact_range(&family, from.as_deref(), to.as_deref(), &options)?;
+    let (time, after) = (vfs.now().saturating_sub(start), table_bytes(&db, &family));
+    db.close()?;
+    let (before, after, time) = (human::bytes(before), human::bytes(after), human::seconds(time));
+    Ok(writeln!(out, "compacted in {time}: tables had {before}, have {after}")?)
+}
+
+fn table_bytes(db: &Db, family: &Family) -> u64 {
+    db.levels(family).iter().map(|level| level.bytes).sum()
+}

@@ -1,0 +1,35 @@
+//! `spillway destroy`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use spillway::Db;
+use spillway::vfs::{RealVfs, Vfs};
+
+use crate::database::DatabaseArgs;
+use crate::failure::{Failure, Outcome};
+
+/// Deletes a database: every file of it, and the directory if nothing else is in it.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  spillway destroy --db /tmp/people --yes")]
+pub struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// Says that it is really wanted.
+    #[arg(long)]
+    yes: bool,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let vfs: Arc<dyn Vfs> = RealVfs::new();
+    let dir = &args.database.db;
+    if !vfs.exists(&dir.join("CURRENT"))? {
+        return Err(Failure::refused(format!("there is no database in {}", dir.display())));
+    }
+    if !args.yes {
+        let what = format!("this would delete the database in {} and cannot be undone; say --yes", dir.display());
+        return Err(Failure::refused(what));
+    }
+    Db::destroy(dir, &vfs)?;
+    Ok(writeln!(out, "deleted the database in {}", dir.display())?)
+}

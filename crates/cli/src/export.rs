@@ -1,0 +1,37 @@
+//! `spillway export`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use spillway::export::ExportOptions;
+
+use crate::database::{Access, AdoptArgs, DatabaseArgs};
+use crate::failure::Outcome;
+use crate::human;
+
+/// Writes another directory with the same keys and values, which RocksDB (7.8 and later) opens.
+///
+/// Tables are shared with the database by hard links where that is possible: they are never changed in place.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  spillway export --db /tmp/people --to /tmp/people-rocksdb\n  ldb --db=/tmp/people-rocksdb scan")]
+pub struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// The directory to make.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Copies tables even where they could be linked.
+    #[arg(long)]
+    copy: bool,
+    #[command(flatten)]
+    adopt: AdoptArgs,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
+    let summary = db.export(&args.to, &ExportOptions { copy_tables: args.copy })?;
+    db.close()?;
+    let families = human::counted(summary.families as u64, "family", "families");
+    let tables = human::counted(summary.tables as u64, "table", "tables");
+    Ok(writeln!(out, "exported {families}, {tables}, {} to {}", human::bytes(summary.bytes), args.to.display())?)
+}

@@ -1,0 +1,80 @@
+//! `spillway families`.
+
+use std::io::Write;
+
+use clap::Subcommand;
+use spillway::FamilyOptions;
+use spillway::options::apply_string;
+
+use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::failure::Outcome;
+
+/// Lists, creates and drops column families.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  spillway families list --db /tmp/people
+  spillway families create archive --with \"compression=kZSTD\" --db /tmp/people
+  spillway families drop archive --db /tmp/people")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Prints the names, in the order of their ids.
+    List {
+        #[command(flatten)]
+        database: DatabaseArgs,
+    },
+    /// Creates an empty family.
+    Create {
+        /// Its name.
+        name: String,
+        /// Its options, as an option string.
+        #[arg(long, value_name = "STRING")]
+        with: Option<String>,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        adopt: AdoptArgs,
+    },
+    /// Drops a family and everything in it.
+    Drop {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        adopt: AdoptArgs,
+    },
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    match &args.action {
+        Action::List { database } => {
+            for family in database.open(Access::Read)?.families() {
+                writeln!(out, "{}", family.name())?;
+            }
+            Ok(())
+        }
+        Action::Create { name, with, database, adopt } => {
+            let mut options = FamilyOptions::default();
+            if let Some(text) = with {
+                for warning in apply_string(&mut options, text)? {
+                    eprintln!("warning: {warning}");
+                }
+            }
+            let db = database.open(Access::Write { adopt: adopt.adopt, create: false })?;
+            db.create_family(name, options)?;
+            Ok(db.close()?)
+        }
+        Action::Drop { name, database, adopt } => {
+            let db = database.open(Access::Write { adopt: adopt.adopt, create: false })?;
+            let family = FamilyArgs { family: name.clone() }.of(&db)?;
+            db.drop_family(&family)?;
+            drop(family);
+            Ok(db.close()?)
+        }
+    }
+}

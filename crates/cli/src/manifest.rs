@@ -1,0 +1,34 @@
+//! `spillway manifest`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use spillway::dump;
+use spillway::vfs::RealVfs;
+
+use crate::failure::Outcome;
+use crate::table::show;
+
+/// Shows MANIFEST files, RocksDB's and ours.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  spillway manifest dump /tmp/people")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Prints a line for each edit, its offset first.
+    Dump {
+        /// A MANIFEST, or a database's directory.
+        #[arg(value_name = "FILE|DIR")]
+        path: PathBuf,
+    },
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let Action::Dump { path } = &args.action;
+    show(out, |line| dump::dump_manifest(&*RealVfs::new(), path, line))
+}

@@ -1,0 +1,127 @@
+//! Loading files of every format, good and bad.
+
+mod common;
+
+use common::Place;
+
+fn loaded(format: &[&str], input: &str) -> String {
+    let place = Place::new();
+    place.write("in", input);
+    let args = [&["load", "in", "--db", "db", "--format"], format].concat();
+    let summary = place.spillway(&args).ok();
+    assert!(summary.starts_with("loaded "), "{summary}");
+    place.spillway(&["scan", "--db", "db"]).ok()
+}
+
+fn refused(format: &[&str], input: &str) -> String {
+    let place = Place::new();
+    place.write("in", input);
+    place.spillway(&[&["load", "in", "--db", "db", "--format"], format].concat()).fails()
+}
+
+const PEOPLE: &str = "id,name,town\n7,\"Ada, Countess\",London\n3,\"Grace \"\"G.\"\" Hopper\",\"New\nYork\"\n";
+
+#[test]
+fn csv_keeps_the_row_as_the_value() {
+    let expected = "3\t3,\"Grace \"\"G.\"\" Hopper\",\"New\\nYork\"\n7\t7,\"Ada, Countess\",London\n";
+    assert_eq!(loaded(&["csv"], PEOPLE), expected);
+    assert_eq!(loaded(&["csv", "--key", "id"], PEOPLE), expected);
+    assert_eq!(loaded(&["csv", "--key", "1"], PEOPLE), expected);
+}
+
+#[test]
+fn csv_columns_are_chosen_by_name_and_number() {
+    let by_name = loaded(&["csv", "--key", "town,id", "--key-separator", ":", "--value", "name"], PEOPLE);
+    assert_eq!(by_name, "London:7\tAda, Countess\nNew\\nYork:3\tGrace \"G.\" Hopper\n");
+    let by_number = loaded(&["csv", "--no-header", "--delimiter", ";", "--key", "2", "--value", "3,1"], "a;b;c\nd;e;f\n");
+    assert_eq!(by_number, "b\tc;a\ne\tf;d\n");
+}
+
+#[test]
+fn tsv_knows_no_quotes() {
+    assert_eq!(loaded(&["tsv", "--key", "k"], "k\tv\na\t\"x\n"), "a\ta\\t\"x\n");
+}
+
+#[test]
+fn ndjson_keys_are_fields() {
+    let input = "{\"t\": 5, \"id\": \"b\"}\n\n{\"id\":\"a\",\"t\":10}\n";
+    let expected = "a/10\t{\"id\":\"a\",\"t\":10}\nb/5\t{\"t\": 5, \"id\": \"b\"}\n";
+    assert_eq!(loaded(&["ndjson", "--key", "id,t"], input), expected);
+}
+
+#[test]
+fn kv_lines_and_what_scan_prints_in_hex_come_back() {
+    assert_eq!(loaded(&["kv"], "b\t2\r\na\t1\tx\n"), "a\t1\\tx\nb\t2\n");
+    let place = Place::new();
+    place.spillway_reading(&["load", "-", "--db", "a", "--format", "kv", "--hex"], b"00ff\t0d0a\n6b\t\n").ok();
+    let hex = place.spillway(&["scan", "--db", "a", "--hex"]).ok();
+    assert_eq!(hex, "00ff\t0d0a\n6b\t\n");
+    place.spillway_reading(&["load", "-", "--db", "b", "--format", "kv", "--hex"], hex.as_bytes()).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "b", "--hex"]).ok(), hex);
+    assert_eq!(place.spillway(&["scan", "--db", "b"]).ok(), "\\x00\\xff\t\\r\\n\nk\t\n");
+}
+
+#[test]
+fn malformed_records_are_named_by_line_and_can_be_passed_over() {
+    for (format, input, line, what) in [
+        (&["csv"][..], "a,b\n1,2\n3\n", 3, "the row has 1 fields, the first one has 2"),
+        (&["csv", "--no-header"], "1,2\n,3\n", 2, "the key is empty"),
+        (&["ndjson", "--key", "k"], "{\"k\":1}\n{\"k\":\n", 2, "not JSON: "),
+        (&["ndjson", "--key", "k"], "{\"k\":1}\n[]\n", 2, "not a JSON object"),
+        (&["ndjson", "--key", "k"], "{\"k\":1}\n{\"j\":1}\n", 2, "the object has no field \"k\""),
+        (&["ndjson", "--key", "k"], "{\"k\":1}\n{\"k\":{}}\n", 2, "the field \"k\" is neither text nor a number"),
+        (&["kv"], "a\tb\nc\n", 2, "no tab between key and value"),
+        (&["kv", "--hex"], "aa\tbb\nc\tdd\n", 2, "\"c\" has an odd number of hexadecimal digits"),
+        (&["kv", "--hex"], "aa\tbb\ncc\txy\n", 2, "\"xy\" holds something else than hexadecimal digits"),
+    ] {
+        let error = refused(format, input);
+        assert!(error.starts_with(&format!("error: in, line {line}: {what}")), "{error}");
+        assert!(error.contains("the 1 records before it are loaded"), "{error}");
+
+        let place = Place::new();
+        place.write("in", input);
+        let args = [&["load", "in", "--db", "db", "--skip-bad", "--format"], format].concat();
+        let summary = place.spillway(&args).ok();
+        assert!(summary.starts_with("loaded 1 record "), "{summary}");
+        assert!(summary.ends_with("passed over 1 malformed record\n"), "{summary}");
+        assert_eq!(place.spillway(&["scan", "--db", "db", "--keys-only"]).ok().lines().count(), 1);
+    }
+}
+
+#[test]
+fn wrong_calls_say_what_to_do() {
+    assert_eq!(
+        refused(&["csv", "--key", "nmae"], PEOPLE),
+        "error: there is no column \"nmae\"; the first row names: id, name, town\n"
+    );
+    let numbers = "error: \"name\" is no number of a column; without a header they are 1, 2, ...\n";
+    assert_eq!(refused(&["csv", "--no-header", "--key", "name"], PEOPLE), numbers);
+    assert!(refused(&["ndjson"], "{}").contains("needs --key"));
+    assert!(refused(&["kv", "--delimiter", ","], "").contains("--delimiter does not go with --format kv"));
+    assert!(refused(&["csv", "--delimiter", "é"], "").contains("one ASCII character"));
+    let place = Place::new();
+    let missing = place.spillway(&["load", "missing.csv", "--db", "db", "--format", "csv"]).fails();
+    assert!(missing.contains("cannot open for reading (missing.csv): No such file or directory"), "{missing}");
+    assert!(!place.path("db").exists(), "no database is made for a file that is not there");
+    let folder = place.spillway(&["load", ".", "--db", "db", "--format", "csv"]).fails();
+    assert!(folder.contains("is a directory"), "{folder}");
+    place.write("in", "a\tb\n");
+    let none = place.spillway(&["load", "in", "--db", "db", "--format", "kv", "--no-create"]).fails();
+    assert!(none.contains("there is no database in db"), "{none}");
+    let bad_option = ["load", "in", "--db", "db", "--format", "kv", "--options", "write_bufer_size=1M"];
+    let unknown = place.spillway(&bad_option).fails();
+    assert!(unknown.contains("write_buffer_size"), "the nearest name is told: {unknown}");
+}
+
+#[test]
+fn options_given_at_the_load_stay_with_the_database() {
+    let place = Place::new();
+    place.write("in", "a\tb\n");
+    place.write("given.json", r#"{"CFOptions": {"default": {"write_buffer_size": 8388608}}}"#);
+    let json = ["load", "in", "--db", "db", "--format", "kv", "--options", "given.json"];
+    place.spillway(&json).ok();
+    place.spillway(&["put", "c", "d", "--db", "db", "--options", "level0_file_num_compaction_trigger=7"]).ok();
+    let stored = std::fs::read_to_string(place.only_file("db", "OPTIONS-")).unwrap();
+    assert!(stored.contains("write_buffer_size=8388608"), "{stored}");
+    assert!(stored.contains("level0_file_num_compaction_trigger=7"), "{stored}");
+}

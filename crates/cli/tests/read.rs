@@ -1,0 +1,148 @@
+//! Reading and writing keys, families, wrong calls, and two processes at one database.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use common::{Place, SPILLWAY, files};
+
+/// A database `db` with the keys a, b, ba, c.
+fn small() -> Place {
+    let place = Place::new();
+    let input = b"a\t1\nb\t2\nba\t3\nc\t4\n";
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], input).ok();
+    place
+}
+
+#[test]
+fn scan_shows_what_is_asked_for() {
+    let place = small();
+    for (args, expected) in [
+        (&[][..], "a\t1\nb\t2\nba\t3\nc\t4\n"),
+        (&["--from", "b", "--to", "c"], "b\t2\nba\t3\n"),
+        (&["--prefix", "b"], "b\t2\nba\t3\n"),
+        (&["--prefix", "b", "--from", "ba", "--to", "bb"], "ba\t3\n"),
+        (&["--prefix", "b", "--to", "a"], ""),
+        (&["--limit", "1"], "a\t1\n"),
+        (&["--limit", "0"], ""),
+        (&["--reverse", "--keys-only"], "c\nba\nb\na\n"),
+        (&["--reverse", "--prefix", "b", "--limit", "1"], "ba\t3\n"),
+        (&["--hex", "--from", "62", "--to", "0x63"], "62\t32\n6261\t33\n"),
+        (&["--count"], "4 keys, 5 B of keys, 4 B of values\n"),
+        (&["--count", "--prefix", "ba"], "1 key, 2 B of keys, 1 B of values\n"),
+        (&["--count", "--limit", "2"], "2 keys, 2 B of keys, 2 B of values\n"),
+    ] {
+        assert_eq!(place.spillway(&[&["scan", "--db", "db"], args].concat()).ok(), expected, "{args:?}");
+    }
+}
+
+#[test]
+fn keys_are_put_read_and_deleted() {
+    let place = small();
+    place.spillway(&["put", "d", "vier", "--db", "db"]).ok();
+    place.spillway(&["put", "0xff00", "0x0a", "--hex", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["get", "d", "--db", "db"]).ok(), "vier\n");
+    assert_eq!(place.spillway(&["get", "ff00", "--hex", "--db", "db"]).ok(), "0a\n");
+    place.spillway(&["delete", "d", "--db", "db"]).ok();
+    place.spillway(&["delete", "never-there", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["get", "d", "--db", "db"]).fails(), "error: there is no key d\n");
+    place.spillway(&["delete", "a", "--until", "c", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "db", "--hex"]).ok(), "63\t34\nff00\t0a\n");
+}
+
+#[test]
+fn the_database_can_be_named_by_the_environment() {
+    let place = small();
+    let output = place.command(SPILLWAY, &["get", "c"]).env("SPILLWAY_DB", place.path("db")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n");
+}
+
+#[test]
+fn families_come_and_go() {
+    let place = small();
+    assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\n");
+    let create = ["families", "create", "old", "--with", "compression=kZSTD", "--db", "db"];
+    place.spillway(&create).ok();
+    place.spillway(&["put", "x", "y", "--family", "old", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["scan", "--family", "old", "--db", "db"]).ok(), "x\ty\n");
+    assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\nold\n");
+    assert!(place.spillway(&create).fails().contains("exists already"));
+    let missing = place.spillway(&["get", "x", "--family", "new", "--db", "db"]).fails();
+    assert_eq!(missing, "error: there is no column family \"new\"; there are: default, old\n");
+    place.spillway(&["families", "drop", "old", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\n");
+    let default = place.spillway(&["families", "drop", "default", "--db", "db"]).fails();
+    assert!(default.contains("cannot be dropped"), "{default}");
+}
+
+#[test]
+fn wrong_calls_say_what_to_do() {
+    let place = small();
+    let nowhere = "error: there is no database in nowhere; `spillway load` makes one\n";
+    for command in [&["get", "a"][..], &["scan"], &["stats"], &["put", "a", "b"], &["delete", "a"], &["compact"]] {
+        assert_eq!(place.spillway(&[command, &["--db", "nowhere"]].concat()).fails(), nowhere, "{command:?}");
+        assert!(!place.path("nowhere").exists(), "{command:?} made a directory");
+    }
+    let odd = place.spillway(&["get", "abc", "--hex", "--db", "db"]).fails();
+    assert_eq!(odd, "error: \"abc\" has an odd number of hexadecimal digits; each byte takes two\n");
+    assert!(place.spillway(&["scan", "--from", "xy", "--hex", "--db", "db"]).fails().contains("hexadecimal digits"));
+    assert!(place.spillway(&["checkpoint", "--to", "db", "--db", "db"]).fails().contains("exists already"));
+    assert!(place.spillway(&["stats", "--property", "rocksdb.nope", "--db", "db"]).fails().contains("rocksdb.levelstats"));
+    let usage = place.spillway(&["get"]);
+    assert_eq!(usage.code, Some(2), "a call that is no call at all: {usage:?}");
+    std::fs::write(place.path("db/CURRENT"), "MANIFEST-000002/../../x\n").unwrap();
+    let current = place.spillway(&["get", "a", "--db", "db"]).fails();
+    assert!(current.contains("CURRENT") && current.contains("hint: `spillway check`"), "{current}");
+}
+
+#[test]
+fn destroying_wants_to_be_meant() {
+    let place = small();
+    assert!(place.spillway(&["destroy", "--db", "db"]).fails().contains("say --yes"));
+    assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n");
+    place.spillway(&["destroy", "--db", "db", "--yes"]).ok();
+    assert!(!place.path("db").exists());
+    assert!(place.spillway(&["destroy", "--db", "db", "--yes"]).fails().contains("there is no database in db"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_quietly() {
+    let place = Place::new();
+    let input: String = (0..200_000).map(|i| format!("{i}\tvalue\n")).collect();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], input.as_bytes()).ok();
+    let log = place.only_file("db", ".splog");
+    for args in [&["scan", "--db", "db"][..], &["log", "dump", log.to_str().unwrap()]] {
+        let mut child = place.command(SPILLWAY, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap(); // and closes the pipe
+        let mut errors = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        assert_eq!((child.wait().unwrap().code(), errors.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_database_that_is_open_elsewhere_can_be_read_and_not_written() {
+    let place = small();
+    let load = ["load", "-", "--db", "db", "--format", "kv", "--acks", "--batch", "1"];
+    let mut holder = place.command(SPILLWAY, &load).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = holder.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"held\tyes\n").unwrap();
+    // The loader reads its input in large pieces, so it acknowledges at the latest when the input ends; the lock is what
+    // is waited for here.
+    let busy = loop {
+        let put = place.spillway(&["put", "x", "y", "--db", "db"]);
+        if put.code != Some(0) {
+            break put.fails();
+        }
+    };
+    assert!(busy.contains("another process has the database open: close it there first"), "{busy}");
+    let before = files(&place.path("db")).len();
+    assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n");
+    assert!(place.spillway(&["check", "--db", "db"]).ok().ends_with("the database is whole\n"));
+    assert_eq!(files(&place.path("db")).len(), before, "readers make no files");
+    drop(stdin);
+    assert!(holder.wait().unwrap().success());
+    assert_eq!(place.spillway(&["get", "held", "--db", "db"]).ok(), "yes\n");
+}

@@ -1,0 +1,61 @@
+//! A crash at every file-system operation of scripted lives, under every policy (D1-D3). `SPILLWAY_EFFORT=1` crashes at
+//! every operation of the long ones too, and in every recovery.
+
+use testkit::crash::{Effort, Life};
+use testkit::{generate, ops, parse, profile};
+
+fn crash_everywhere(mut script: ops::Script, profile_name: &str, effort: Effort) {
+    script.profile = profile_name.to_owned();
+    let effort = match std::env::var("SPILLWAY_EFFORT").as_deref() {
+        Ok("1") => Effort { stride: 1, second_crash_stride: 1 },
+        _ => effort,
+    };
+    let life = Life::record(&script, 1).unwrap_or_else(|e| panic!("profile {profile_name}, {e}"));
+    let tried = life.crash_everywhere(effort).unwrap_or_else(|e| panic!("{e}"));
+    assert!(tried.operations >= life.operations() / effort.stride, "{tried:?} of {}", life.operations());
+    println!("{profile_name}: {tried:?} of {} operations", life.operations());
+}
+
+fn life(name: &str) -> ops::Script {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lives").join(name);
+    parse::script(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_small_life_with_mapped_logs() {
+    crash_everywhere(life("small.txt"), "static-levels", Effort { stride: 1, second_crash_stride: 7 });
+}
+
+#[test]
+fn a_small_life_with_written_logs() {
+    crash_everywhere(life("small.txt"), "vector", Effort { stride: 1, second_crash_stride: 7 });
+}
+
+#[test]
+fn a_full_life_with_mapped_logs() {
+    crash_everywhere(life("full.txt"), "tiny", Effort { stride: 3, second_crash_stride: 19 });
+}
+
+#[test]
+fn a_full_life_with_written_logs() {
+    crash_everywhere(life("full.txt"), "vector", Effort { stride: 3, second_crash_stride: 19 });
+}
+
+#[test]
+fn a_life_with_unlogged_writes() {
+    crash_everywhere(life("unlogged.txt"), "tiny", Effort { stride: 1, second_crash_stride: 7 });
+}
+
+/// Lives that nobody thought of.
+#[test]
+fn random_lives() {
+    for (seed, profile) in profile::ALL.iter().enumerate() {
+        let mut script = generate::script(1000 + seed as u64, profile, 300);
+        for op in &mut script.ops {
+            if let ops::Op::Single(_, durability) | ops::Op::Batch(_, durability) = op {
+                durability.disable_wal = false;
+            }
+        }
+        crash_everywhere(script, profile.name, Effort { stride: 23, second_crash_stride: 41 });
+    }
+}

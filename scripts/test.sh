@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Everything CI runs: form, lints, tests, the demo. Installs RocksDB's tools where they are missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+# ldb and sst_dump read what we write, and write what we read.
+if ! command -v ldb >/dev/null || ! command -v sst_dump >/dev/null; then
+    step "Installing rocksdb-tools"
+    as_root=()
+    if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+    if ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq rocksdb-tools; }; then
+        echo "RocksDB's tools (ldb, sst_dump) are needed and could not be installed. On Debian they are in the package" >&2
+        echo "rocksdb-tools: install it as root (apt-get install rocksdb-tools), then run make test again." >&2
+        exit 1
+    fi
+fi
+
+step "Form"
+cargo fmt --all --check
+
+step "Lints"
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+step "Tests"
+cargo test --workspace
+
+step "The demo"
+cargo build --package spillway-cli --quiet
+SPILLWAY=${CARGO_TARGET_DIR:-target}/debug/spillway timeout 120 ./scripts/demo.sh
+
+step "All passed"
