@@ -44,7 +44,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn show(report: &CheckReport, out: &mut dyn Write) -> Outcome {
     let owner = if report.is_rocksdbs { "RocksDB's" } else { "Spillway's" };
     let families = human::counted(report.families as u64, "family", "families");
-    writeln!(out, "MANIFEST-{}: {owner}, {families}, last write has number {}", report.manifest, human::count(report.last_seq.0))?;
+    writeln!(
+        out,
+        "MANIFEST-{}: {owner}, {families}, last write has number {}",
+        report.manifest,
+        human::count(report.last_seq.0)
+    )?;
     let tables = human::counted(report.tables, "table", "tables");
     let entries = human::counted(report.table_entries, "entry", "entries");
     writeln!(out, "{tables} read: {}, {entries}", human::bytes(report.table_bytes))?;

@@ -13,7 +13,9 @@ use crate::human;
 ///
 /// Tables are shared with the database by hard links where that is possible: they are never changed in place.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  spillway export --db /tmp/people --to /tmp/people-rocksdb\n  ldb --db=/tmp/people-rocksdb scan")]
+#[command(
+    after_help = "Example:\n  spillway export --db /tmp/people --to /tmp/people-rocksdb\n  ldb --db=/tmp/people-rocksdb scan"
+)]
 pub struct Args {
     #[command(flatten)]
     database: DatabaseArgs,

@@ -10,7 +10,9 @@ use crate::failure::{Failure, Outcome};
 
 /// Prints the value of a key, as it is, and a line end. Exits with 1 where there is none.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  spillway get 0041 --db /tmp/unicode\n  spillway get --hex 0x00ff --db /tmp/binary")]
+#[command(
+    after_help = "Examples:\n  spillway get 0041 --db /tmp/unicode\n  spillway get --hex 0x00ff --db /tmp/binary"
+)]
 pub struct Args {
     /// The key.
     key: String,

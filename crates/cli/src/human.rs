@@ -50,7 +50,10 @@ mod tests {
 
     #[test]
     fn numbers_read_easily() {
-        assert_eq!([count(0u64), count(999u64), count(1000u64), count(1_234_567u64)], ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [count(0u64), count(999u64), count(1000u64), count(1_234_567u64)],
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!(counted(1, "table", "tables"), "1 table");
         assert_eq!(counted(2, "table", "tables"), "2 tables");
         assert_eq!([bytes(1023), bytes(1024), bytes(1_913_704)], ["1023 B", "1.00 KiB", "1.83 MiB"]);

@@ -37,11 +37,14 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 /// What is loaded survives a kill of the process at once, batch by batch, and a power loss when the command ends (with
 /// --sync, at once).
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, after_help = "Examples:
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:
   spillway load people.csv --db /tmp/people --format csv --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   zcat events.json.gz | spillway load - --db /tmp/events --format ndjson --key time,id --key-separator :
-  spillway scan --hex --db /tmp/a | spillway load - --db /tmp/b --format kv --hex")]
+  spillway scan --hex --db /tmp/a | spillway load - --db /tmp/b --format kv --hex"
+)]
 pub struct Args {
     /// The file; - for standard input.
     pub(super) file: PathBuf,
@@ -165,7 +168,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 }
 
 fn parser(args: &Args, source: Source) -> Outcome<Box<dyn Parser>> {
-    let refused = |what: &str| Err(Failure::refused(format!("{what} does not go with --format {:?}", args.format).to_lowercase()));
+    let refused = |what: &str| {
+        Err(Failure::refused(format!("{what} does not go with --format {:?}", args.format).to_lowercase()))
+    };
     let by_columns = matches!(args.format, Format::Csv | Format::Tsv);
     if !by_columns && !args.value.is_empty() {
         return refused("--value");
@@ -224,7 +229,8 @@ fn write(args: &Args, db: &Db, batch: &mut WriteBatch, reporter: &mut Reporter<'
     db.write(batch, &WriteOptions { sync: args.sync, ..WriteOptions::default() })?;
     let tally = &mut *reporter.tally;
     tally.records += u64::from(batch.count());
-    tally.payload_bytes += batch.iter().flatten().map(|record| record.key.len() + record.value.len()).sum::<usize>() as u64;
+    tally.payload_bytes +=
+        batch.iter().flatten().map(|record| record.key.len() + record.value.len()).sum::<usize>() as u64;
     batch.clear();
     if args.acks {
         writeln!(reporter.out, "acknowledged {}", tally.records)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spillway::options::row::OptionGroup;
 use spillway::options::{OptionsFile, Syntax, apply_string, string};
-use spillway::vfs::{IoClass, Vfs};
 use spillway::version::file_name::{self, FileType};
+use spillway::vfs::{IoClass, Vfs};
 use spillway::{DbOptions, Error, FamilyOptions, Result};
 
 /// The longest options file that is read, in bytes.

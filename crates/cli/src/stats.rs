@@ -77,7 +77,8 @@ fn show_family(db: &Db, family: &Family, out: &mut dyn Write) -> Outcome {
     let (files, bytes) = levels.iter().fold((0, 0), |(files, bytes), level| (files + level.files, bytes + level.bytes));
     writeln!(out, "  {:>5} {files:>7} {:>12}", "all", human::bytes(bytes))?;
     let number = |name: &str| db.int_property(family, name).unwrap_or_default();
-    let (active, sealed) = (number("rocksdb.num-entries-active-mem-table"), number("rocksdb.num-entries-imm-mem-tables"));
+    let (active, sealed) =
+        (number("rocksdb.num-entries-active-mem-table"), number("rocksdb.num-entries-imm-mem-tables"));
     writeln!(out, "  keys, about              {}", human::count(number("rocksdb.estimate-num-keys")))?;
     writeln!(out, "  entries in memory        {} (in the logs, not in tables yet)", human::count(active + sealed))?;
     writeln!(out, "  memory of memtables      {}", human::bytes(number("rocksdb.cur-size-all-mem-tables")))?;

@@ -33,7 +33,8 @@ fn csv_keeps_the_row_as_the_value() {
 fn csv_columns_are_chosen_by_name_and_number() {
     let by_name = loaded(&["csv", "--key", "town,id", "--key-separator", ":", "--value", "name"], PEOPLE);
     assert_eq!(by_name, "London:7\tAda, Countess\nNew\\nYork:3\tGrace \"G.\" Hopper\n");
-    let by_number = loaded(&["csv", "--no-header", "--delimiter", ";", "--key", "2", "--value", "3,1"], "a;b;c\nd;e;f\n");
+    let by_number =
+        loaded(&["csv", "--no-header", "--delimiter", ";", "--key", "2", "--value", "3,1"], "a;b;c\nd;e;f\n");
     assert_eq!(by_number, "b\tc;a\ne\tf;d\n");
 }
 

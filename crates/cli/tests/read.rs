@@ -88,7 +88,9 @@ fn wrong_calls_say_what_to_do() {
     assert_eq!(odd, "error: \"abc\" has an odd number of hexadecimal digits; each byte takes two\n");
     assert!(place.spillway(&["scan", "--from", "xy", "--hex", "--db", "db"]).fails().contains("hexadecimal digits"));
     assert!(place.spillway(&["checkpoint", "--to", "db", "--db", "db"]).fails().contains("exists already"));
-    assert!(place.spillway(&["stats", "--property", "rocksdb.nope", "--db", "db"]).fails().contains("rocksdb.levelstats"));
+    assert!(
+        place.spillway(&["stats", "--property", "rocksdb.nope", "--db", "db"]).fails().contains("rocksdb.levelstats")
+    );
     let usage = place.spillway(&["get"]);
     assert_eq!(usage.code, Some(2), "a call that is no call at all: {usage:?}");
     std::fs::write(place.path("db/CURRENT"), "MANIFEST-000002/../../x\n").unwrap();

@@ -16,9 +16,10 @@ pub struct Progress {
 impl Progress {
     pub fn begin(source: &Source) -> Progress {
         let (bar, template) = match source.total_bytes() {
-            Some(total) => {
-                (ProgressBar::new(total), "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left")
-            }
+            Some(total) => (
+                ProgressBar::new(total),
+                "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left",
+            ),
             None => (ProgressBar::no_length(), "{spinner} {bytes}  {bytes_per_sec}  {msg}  {elapsed}"),
         };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -42,7 +42,8 @@ impl Rows {
             true => None,
             false => Some(reader.byte_headers().map_err(|e| unreadable(&name, e))?.clone()),
         };
-        let places = |columns: &[String]| columns.iter().map(|c| place(c, header.as_ref())).collect::<Outcome<Vec<_>>>();
+        let places =
+            |columns: &[String]| columns.iter().map(|c| place(c, header.as_ref())).collect::<Outcome<Vec<_>>>();
         let mut key = places(&args.key)?;
         if key.is_empty() {
             key.push(0);

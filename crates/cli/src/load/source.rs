@@ -38,11 +38,8 @@ impl Read for Counted {
 
 impl Source {
     pub fn open(path: &Path) -> Outcome<Source> {
-        let (inner, total_bytes): (Box<dyn Read>, _) = if path == Path::new("-") {
-            (Box::new(io::stdin()), None)
-        } else {
-            open_file(path)?
-        };
+        let (inner, total_bytes): (Box<dyn Read>, _) =
+            if path == Path::new("-") { (Box::new(io::stdin()), None) } else { open_file(path)? };
         let read_bytes = Arc::<AtomicU64>::default();
         let counted = Counted { inner, read_bytes: read_bytes.clone() };
         let reader = BufReader::with_capacity(BUFFER_BYTES, counted);

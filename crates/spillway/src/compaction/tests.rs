@@ -47,6 +47,7 @@ fn small_levels() -> FamilyOptions {
 fn open(vfs: Arc<dyn Vfs>, family: FamilyOptions, subcompactions: usize) -> Db {
     let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
     options.db.max_subcompactions = subcompactions;
+    options.db.max_background_jobs = 8;
     options.vfs = vfs;
     Db::open("/db", &options).unwrap()
 }
@@ -205,8 +206,9 @@ fn random_histories_with_parts_inline() {
 
 #[test]
 fn random_histories_on_threads() {
-    run_random(true, 3, true, 21);
-    run_random(false, 2, true, 22);
+    for seed in 0..6 {
+        run_random(seed % 2 == 0, 1 + seed as usize % 3, true, seed);
+    }
 }
 
 #[test]

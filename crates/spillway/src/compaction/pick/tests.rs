@@ -154,7 +154,7 @@ impl World {
 }
 
 fn describe(pick: &Pick) -> String {
-    let mut text = format!("{}", pick.reason.name());
+    let mut text = pick.reason.name().to_string();
     let numbers =
         |files: &[Arc<TableFile>]| files.iter().map(|file| file.number().0.to_string()).collect::<Vec<_>>().join(" ");
     for inputs in &pick.inputs {

@@ -1,0 +1,140 @@
+//! `check`: a whole database passes, and every kind of damage is named with its file.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Place, files};
+
+/// A database with tables in level 0 and below, two families, and a log.
+fn database() -> Place {
+    let place = Place::new();
+    for round in 0..3 {
+        let input: String = (0..2000).map(|i| format!("{i:05}\tround {round} value {i}\n")).collect();
+        let load = ["load", "-", "--db", "db", "--format", "kv", "--options", "write_buffer_size=64K"];
+        place.spillway_reading(&load, input.as_bytes()).ok();
+    }
+    place.spillway(&["families", "create", "second", "--db", "db"]).ok();
+    place.spillway(&["compact", "--db", "db"]).ok();
+    let input: String = (0..500).map(|i| format!("{i:05}\tin the log\n")).collect();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], input.as_bytes()).ok();
+    place
+}
+
+fn tables(place: &Place) -> Vec<PathBuf> {
+    let all = files(&place.path("db")).into_iter().map(|(path, _)| path);
+    all.filter(|path| path.extension().is_some_and(|extension| extension == "sst")).collect()
+}
+
+fn largest_log(place: &Place) -> PathBuf {
+    let logs = files(&place.path("db")).into_iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "splog"));
+    logs.max_by_key(|(_, bytes)| bytes.iter().rposition(|byte| *byte != 0)).unwrap().0
+}
+
+fn damage(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = std::fs::read(path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The problems that a check lists.
+#[track_caller]
+fn problems(place: &Place) -> Vec<String> {
+    let ran = place.spillway(&["check", "--db", "db"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""), "{ran:?}");
+    let problems: Vec<_> =
+        ran.out.lines().filter_map(|line| line.strip_prefix("problem: ")).map(str::to_owned).collect();
+    assert!(!problems.is_empty(), "{ran:?}");
+    problems
+}
+
+#[test]
+fn a_whole_database_passes_and_is_left_as_it_is() {
+    let place = database();
+    let before = files(&place.path("db"));
+    let report = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(report.contains("Spillway's, 2 families"), "{report}");
+    assert!(report.contains("500 changes"), "{report}");
+    assert!(report.ends_with("the database is whole\n"), "{report}");
+    assert_eq!(files(&place.path("db")), before);
+}
+
+#[test]
+fn a_flipped_bit_in_a_table_is_found_wherever_it_is() {
+    let place = database();
+    let table = tables(&place).pop().unwrap();
+    let whole = std::fs::read(&table).unwrap();
+    let name = format!("db/{}", table.file_name().unwrap().to_string_lossy());
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        damage(&table, |bytes| bytes[at] ^= 0x10);
+        let found = problems(&place);
+        assert!(found.iter().all(|problem| problem.starts_with(&name)), "byte {at}: {found:?}");
+        std::fs::write(&table, &whole).unwrap();
+    }
+}
+
+#[test]
+fn missing_cut_and_exchanged_tables_are_found() {
+    let place = database();
+    let table = tables(&place).pop().unwrap();
+    let whole = std::fs::read(&table).unwrap();
+    damage(&table, |bytes| bytes.truncate(whole.len() - 100));
+    assert!(problems(&place)[0].contains("instead of"), "{:?}", problems(&place));
+    std::fs::remove_file(&table).unwrap();
+    assert!(problems(&place)[0].ends_with("the table is missing"), "{:?}", problems(&place));
+    let refused = place.spillway(&["put", "a", "b", "--db", "db"]).fails();
+    assert!(refused.contains("missing") && refused.contains("hint: `spillway check`"), "{refused}");
+}
+
+#[test]
+fn damage_in_a_complete_log_is_found() {
+    let place = database();
+    let log = largest_log(&place);
+    let whole = std::fs::read(&log).unwrap();
+    for at in [0, 9, 200, 5000] {
+        damage(&log, |bytes| bytes[at] ^= 1);
+        let found = problems(&place);
+        assert!(found[0].contains(".splog, byte "), "byte {at}: {found:?}");
+        let get = place.spillway(&["get", "00001", "--db", "db"]).fails();
+        assert!(get.contains(".splog"), "{get}");
+        std::fs::write(&log, &whole).unwrap();
+    }
+}
+
+#[test]
+fn a_damaged_manifest_is_found() {
+    let place = database();
+    let manifest = place.only_file("db", "MANIFEST-");
+    damage(&manifest, |bytes| bytes[20] ^= 1);
+    assert!(problems(&place)[0].contains("MANIFEST-"), "{:?}", problems(&place));
+    std::fs::remove_file(&manifest).unwrap();
+    assert!(problems(&place)[0].contains("CURRENT names a MANIFEST that is not there"));
+}
+
+#[test]
+fn strangers_files_and_left_overs_are_no_problem() {
+    let place = database();
+    place.write("db/notes.txt", "mine");
+    place.write("db/999999.sst", "left over");
+    let report = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(report.contains("note: 1 file that nothing refers to"), "{report}");
+    place.spillway(&["put", "a", "b", "--db", "db"]).ok();
+    assert!(!place.path("db/999999.sst").exists(), "the next open deletes it");
+    assert!(place.path("db/notes.txt").exists(), "and leaves alone what is not its own");
+}
+
+#[test]
+fn a_checkpoint_is_a_database_of_its_own() {
+    let place = database();
+    let before = place.spillway(&["scan", "--db", "db"]).ok();
+    let made = place.spillway(&["checkpoint", "--to", "copy", "--db", "db"]).ok();
+    assert!(made.starts_with("made copy, which holds every write through number "), "{made}");
+    assert!(place.spillway(&["check", "--db", "copy"]).ok().ends_with("the database is whole\n"));
+    place.spillway(&["put", "00001", "changed", "--db", "db"]).ok();
+    place.spillway(&["compact", "--force", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "copy"]).ok(), before);
+    place.spillway(&["put", "00002", "changed in the copy", "--db", "copy"]).ok();
+    assert_eq!(place.spillway(&["get", "00002", "--db", "db"]).ok(), "in the log\n");
+    let ids = ["db", "copy"].map(|db| std::fs::read_to_string(place.path(db).join("IDENTITY")).unwrap());
+    assert_ne!(ids[0], ids[1]);
+}

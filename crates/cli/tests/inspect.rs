@@ -1,0 +1,133 @@
+//! Looking into single files, and the lists that the command prints: as golden texts.
+
+mod common;
+
+use common::Place;
+
+/// One table and one log, of a few changes each.
+fn database() -> Place {
+    let place = Place::new();
+    place.spillway(&["put", "apple", "red", "--create", "--db", "db"]).ok();
+    place.spillway(&["put", "pear", "green", "--db", "db"]).ok();
+    place.spillway(&["compact", "--db", "db"]).ok();
+    place.spillway_reading(&["load", "-", "--format", "kv", "--db", "db"], b"plum\tblue\nfig\tb\xff\n").ok();
+    place
+}
+
+#[test]
+fn a_table_shows_its_parts() {
+    let place = database();
+    let table = place.only_file("db", ".sst");
+    let dump = |part: &str| place.spillway(&["table", "dump", table.to_str().unwrap(), "--part", part]).ok();
+    // The deepest level, and nobody needs the numbers any more: they are 0.
+    assert_eq!(dump("entries"), "apple @ 0 : Value => red\npear @ 0 : Value => green\n");
+    assert_eq!(dump("tombstones"), "");
+    assert!(dump("layout").starts_with("format version: 5\n"), "{}", dump("layout"));
+    assert!(dump("properties").contains("\nentries: 2\n"), "{}", dump("properties"));
+    assert_eq!(dump("index").lines().count(), 1);
+    let all = place.spillway(&["table", "dump", table.to_str().unwrap()]).ok();
+    assert_eq!(all.lines().filter(|line| line.starts_with("== ")).count(), 5);
+}
+
+#[test]
+fn tables_are_verified() {
+    let place = database();
+    let table = place.only_file("db", ".sst");
+    let name = table.to_str().unwrap();
+    assert_eq!(place.spillway(&["table", "verify", name]).ok(), format!("{name}: whole, 2 entries\n"));
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[3] ^= 1;
+    place.write("bad.sst", bytes);
+    place.write("no.sst", "no table at all");
+    let verified = place.spillway(&["table", "verify", name, "bad.sst", "no.sst", "missing.sst"]);
+    assert_eq!(verified.out.lines().filter(|line| line.contains("whole")).count(), 1, "{verified:?}");
+    assert!(verified.out.contains("bad.sst: ") && verified.out.contains("checksum"), "{verified:?}");
+    assert!(verified.fails().contains("3 tables of 4 cannot be read in full"));
+    let dump = place.spillway(&["table", "dump", "missing.sst"]).fails();
+    assert!(dump.contains("missing.sst") && dump.contains("No such file"), "{dump}");
+}
+
+#[test]
+fn a_log_shows_every_change() {
+    let place = database();
+    let logs = common::files(&place.path("db"));
+    let log = logs.iter().map(|(path, _)| path).rfind(|path| path.extension().is_some_and(|e| e == "splog")).unwrap();
+    let expected = "128: batch from number 3, 2 changes, 29 bytes
+  3 put 'plum' => 'blue'
+  4 put 'fig' => 'b\\xff'
+# ends at byte 208 with its end record: the log is complete
+";
+    assert_eq!(place.spillway(&["log", "dump", log.to_str().unwrap()]).ok(), expected);
+    place.write("log.txt", "?");
+    let other = place.spillway(&["log", "dump", "log.txt"]).fails();
+    assert!(
+        other.contains("not the name of a log; a log is NNNNNN.splog (Spillway) or NNNNNN.log (RocksDB)"),
+        "{other}"
+    );
+}
+
+#[test]
+fn rocksdbs_logs_show_theirs() {
+    let place = Place::new();
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../spillway/tests/fixtures/db-unflushed/000016.log");
+    let dump = place.spillway(&["log", "dump", fixture]).ok();
+    assert!(dump.starts_with("0: batch from number "), "{dump}");
+    for change in ["merge 'counter'", "delete range [", " in family 1", "# ends with the file"] {
+        assert!(dump.contains(change), "{change}: {dump}");
+    }
+}
+
+#[test]
+fn a_manifest_shows_its_edits() {
+    let place = database();
+    let by_dir = place.spillway(&["manifest", "dump", "db"]).ok();
+    let file = place.only_file("db", "MANIFEST-");
+    assert_eq!(place.spillway(&["manifest", "dump", file.to_str().unwrap()]).ok(), by_dir);
+    assert!(by_dir.starts_with("0: family 0, fence 1\n"), "{by_dir}");
+    assert!(by_dir.contains("comparator \"leveldb.BytewiseComparator\""), "{by_dir}");
+    assert!(by_dir.contains("'apple'@"), "{by_dir}");
+}
+
+#[test]
+fn stats_show_levels_and_properties() {
+    let place = database();
+    let stats = place.spillway(&["stats", "--db", "db"]).ok();
+    for line in ["last write    number 4", "column family \"default\" (id 0)", "entries in memory        2 "] {
+        assert!(stats.contains(line), "{line}: {stats}");
+    }
+    let property = |name: &str| place.spillway(&["stats", "--property", name, "--db", "db"]).ok();
+    assert_eq!(property("rocksdb.estimate-num-keys"), "4\n");
+    assert_eq!(property("rocksdb.num-files-at-level6"), "1\n");
+    assert_eq!(property("rocksdb.num-files-at-level0"), "0\n");
+    assert_eq!(property("rocksdb.num-entries-active-mem-table"), "2\n");
+    assert!(property("rocksdb.levelstats").starts_with("Level Files Size(MB)\n"));
+    assert!(property("rocksdb.sstables").contains("'apple' .. 'pear'"));
+    assert!(property("rocksdb.cfstats").contains("memtable-limit: 0 waits, 0 us"));
+}
+
+#[test]
+fn options_are_listed_with_their_meaning() {
+    let place = Place::new();
+    let options = place.spillway(&["options", "write_buffer_size"]).ok();
+    let expected = "  write_buffer_size (size; default 67108864; 65536 to 1099511627776; can change while open)
+      Bytes of a memtable at which it is sealed and flushed.
+";
+    assert!(options.contains(expected), "{options}");
+    assert!(place.spillway(&["options"]).ok().lines().count() > 100);
+    assert!(
+        place.spillway(&["options", "no_such"]).fails().contains("there is no option whose name contains \"no_such\"")
+    );
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let place = Place::new();
+    let help = place.spillway(&["--help"]).ok();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<_> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 15, "{help}");
+    for name in names.into_iter().filter(|name| *name != "help" && *name != "bench") {
+        let help = place.spillway(&[name, "--help"]).ok();
+        assert!(help.contains("Example"), "{name} --help has no example: {help}");
+    }
+}
