@@ -188,8 +188,6 @@ flags! {
     max_total_wal_size: u64 = 0;
     /// Bytes of a table between background syncs; 0 for none.
     bytes_per_sync: u64 = 0;
-    /// The same for the log.
-    wal_bytes_per_sync: u64 = 0;
     /// Table files kept open; -1 for all.
     open_files: i32 = -1;
     /// Checks tables at open, and stops writing at the first damage.

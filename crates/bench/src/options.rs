@@ -26,7 +26,6 @@ fn database(flags: &Flags) -> DbOptions {
         max_total_wal_size: flags.max_total_wal_size,
         wal_dir: flags.wal_dir.clone(),
         bytes_per_sync: flags.bytes_per_sync,
-        wal_bytes_per_sync: flags.wal_bytes_per_sync,
         delayed_write_rate: flags.delayed_write_rate,
         allow_concurrent_memtable_write: flags.allow_concurrent_memtable_write,
         statistics: flags.statistics,

@@ -58,7 +58,7 @@ fn replace(document: &str, drawn: &str) -> Result<String> {
     let parts = document.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) =
         parts.ok_or_else(|| Error::invalid_argument(format!("the markers {BEGIN} and {END} are missing")))?;
-    Ok(format!("{before}{BEGIN}\n{drawn}\n{END}{after}"))
+    Ok(format!("{before}{BEGIN}\n{drawn}{END}{after}"))
 }
 
 /// All rounds of a benchmark on both sides.
@@ -120,7 +120,7 @@ fn conditions(text: &mut String, name: &str, first: &Record, records: &[Record])
     };
     let _ = write!(
         text,
-        "\n### {name}\n\n{} ({} cores, {} GiB), Linux {}, {}. {} against {}, at commit {}. Medians of {rounds} rounds.\n\n",
+        "\n### {name}\n\n{} ({} cores, {} GiB), Linux {}, {}. {} against {}, at commit {}. Medians of {rounds} round(s).\n\n",
         machine.cpu,
         machine.cores,
         machine.memory_gib,
@@ -174,11 +174,7 @@ fn spread(pair: &Pair<'_>) -> (f64, f64) {
 }
 
 fn to_idle(text: &mut String, rows: &[Row<'_, '_>]) {
-    text.push_str(
-        "\nTo the last acknowledgement, and to the end of flushes and compactions; CPU is that of all threads to that end.\n\n\
-         | step: benchmark | RocksDB s, acknowledged | idle | Spillway s, acknowledged | idle | RocksDB CPU µs/op | Spillway CPU µs/op |\n\
-         |---|---|---|---|---|---|---|\n",
-    );
+    let mut lines = String::new();
     for ((step, bench), pair) in rows {
         let figures = (
             pair.medians(|record| record.idle_wall_s),
@@ -187,10 +183,18 @@ fn to_idle(text: &mut String, rows: &[Row<'_, '_>]) {
         );
         if let (Some((idle_theirs, idle_ours)), Some((theirs, ours)), Some((cpu_theirs, cpu_ours))) = figures {
             let _ = writeln!(
-                text,
+                lines,
                 "| {step}: {bench} | {theirs:.1} | {idle_theirs:.1} | {ours:.1} | {idle_ours:.1} | {cpu_theirs:.2} | {cpu_ours:.2} |"
             );
         }
+    }
+    if !lines.is_empty() {
+        text.push_str(
+            "\nTo the last acknowledgement, and to the end of flushes and compactions; CPU is that of all threads to that end.\n\n\
+             | step: benchmark | RocksDB s, acknowledged | idle | Spillway s, acknowledged | idle | RocksDB CPU µs/op | Spillway CPU µs/op |\n\
+             |---|---|---|---|---|---|---|\n",
+        );
+        text.push_str(&lines);
     }
 }
 
@@ -244,15 +248,15 @@ mod tests {
         let text = draw("x.jsonl", &records);
         assert!(text.contains("| fill: fillrandom | 9 | 100 | 150 | **1.50** | 0.50 - 1.50 |"), "{text}");
         assert!(text.contains("| fill: fillrandom | 1.0 | 2.0 | 1.0 | 2.0 | 3.00 | 3.00 |"), "{text}");
-        assert!(text.contains("Medians of 3 rounds"), "{text}");
+        assert!(text.contains("Medians of 3 round(s)"), "{text}");
     }
 
     #[test]
     fn only_the_marked_part_is_replaced() {
         let document = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let new = replace(&document, "new").unwrap();
+        let new = replace(&document, "new\n").unwrap();
         assert_eq!(new, format!("before\n{BEGIN}\nnew\n{END}\nafter\n"));
-        assert!(replace("no markers", "new").is_err());
+        assert!(replace("no markers", "new\n").is_err());
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn a_log_shows_every_change() {
 #[test]
 fn rocksdbs_logs_show_theirs() {
     let place = Place::new();
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../spillway/tests/fixtures/db-unflushed/000016.log");
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/db-unflushed/000016.log");
     let dump = place.spillway(&["log", "dump", fixture]).ok();
     assert!(dump.starts_with("0: batch from number "), "{dump}");
     for change in ["merge 'counter'", "delete range [", " in family 1", "# ends with the file"] {

@@ -8,12 +8,11 @@ use common::{Place, files};
 
 /// Directories that RocksDB 11.9 wrote, with what it reads from them.
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../spillway/tests/fixtures")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
 fn expected(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.expected")))
-        .unwrap()
+    std::fs::read_to_string(fixtures().join(format!("{name}.expected"))).unwrap()
 }
 
 /// What we read, in the fixtures' notation: `family hexkey hexvalue`.

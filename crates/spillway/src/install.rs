@@ -48,6 +48,7 @@ impl Core {
         let mut state = self.state.lock();
         let old_view = state.families.get_mut(&id).map(|family| {
             family.version = Arc::new(built.version);
+            family.refresh_pending_bytes();
             and_then(family);
             family.publish_view()
         });

@@ -28,6 +28,7 @@ pub mod write;
 pub use base::options::{DbOptions, FamilyOptions};
 pub use base::{FamilyId, FileNumber, UserOrder, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo};
+pub use compaction::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 pub use family::Family;
 pub use read::iterator::DbIterator;

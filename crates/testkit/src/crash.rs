@@ -25,7 +25,7 @@ use crate::profile::{self, Profile};
 use crate::random::Random;
 use crate::run::{DIR, Failure, Runner, differ};
 
-type Names = BTreeMap<String, Incarnation>;
+pub(crate) type Names = BTreeMap<String, Incarnation>;
 
 /// What was acknowledged at some moment.
 #[derive(Clone)]
@@ -61,12 +61,12 @@ pub struct Life {
 
 /// What may be found after a crash.
 #[derive(Clone)]
-struct Expectation<'a> {
-    history: &'a [Point],
+pub(crate) struct Expectation<'a> {
+    pub history: &'a [Point],
     /// The points of the history whose states are allowed.
-    points: RangeInclusive<usize>,
+    pub points: RangeInclusive<usize>,
     /// The sets of families that are allowed.
-    names: Vec<&'a Names>,
+    pub names: Vec<&'a Names>,
 }
 
 /// Where a crash came, for messages.
@@ -259,7 +259,7 @@ fn walk(
 }
 
 /// Opens what a crash left, and finds the point of the history that it holds. The runner's model stands there.
-fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expectation<'_>) -> Result<Runner, Failure> {
+pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expectation<'_>) -> Result<Runner, Failure> {
     let as_vfs: Arc<dyn Vfs> = vfs.clone();
     let found: BTreeSet<String> = match Db::list_families(Path::new(DIR), &as_vfs) {
         Ok(names) => names.into_iter().collect(),

@@ -4,8 +4,12 @@
 //! - [`ops`], [`parse`]: the language, as data and as text. [`generate`]: random scripts. [`shrink`]: short ones.
 //! - [`profile`]: the options that scripts run under. [`model`]: what a database should hold, at each point of its life.
 //! - [`run`]: a script on engine and model, compared. [`crash`]: what every crash during a script leaves behind.
+//!   [`faults`]: what a script does whose file system fails.
+//! - [`gate`], [`threads`]: for tests with real threads.
 
 pub mod crash;
+pub mod faults;
+pub mod gate;
 pub mod generate;
 mod iterate;
 pub mod model;

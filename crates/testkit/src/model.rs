@@ -174,6 +174,11 @@ impl Model {
         }
     }
 
+    /// Notes that the history reached this point, though nobody was told so.
+    pub fn push(&mut self, point: Point) {
+        self.history.push(point);
+    }
+
     /// Everything up to here survives power loss.
     pub fn sync(&mut self) {
         self.durable = self.now();

@@ -38,7 +38,7 @@ pub const ALL: [Profile; 5] = [
     },
     Profile {
         name: "partitioned",
-        db: "log_file_bytes=64K;db_write_buffer_size=200K",
+        db: "log_file_bytes=64K;db_write_buffer_size=200K;large_batch_bytes=10K",
         family: "write_buffer_size=128K;min_write_buffer_number_to_merge=2;max_write_buffer_number=4;\
                  target_file_size_base=32K;max_bytes_for_level_base=64K;compression=kZSTD;\
                  memtable_prefix_bloom_size_ratio=0.1;memtable_whole_key_filtering=true;\

@@ -61,7 +61,7 @@ pub struct Runner {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     profile: Profile,
-    /// `None` only while it is reopened.
+    /// `None` while it is reopened, and where that failed.
     db: Option<Db>,
     pub model: Model,
     snapshots: BTreeMap<String, HeldSnapshot>,
@@ -80,8 +80,13 @@ impl Runner {
         Ok(Runner { vfs, dir, profile, db: Some(db), model, snapshots, iterators })
     }
 
+    /// False where reopening failed.
+    pub fn is_open(&self) -> bool {
+        self.db.is_some()
+    }
+
     pub fn db(&self) -> &Db {
-        self.db.as_ref().expect("open except inside `reopen`")
+        self.db.as_ref().expect("open, or `is_open` was not asked")
     }
 
     fn family(&self, name: &str) -> Result<Option<(Arc<Family>, Incarnation)>, Failure> {

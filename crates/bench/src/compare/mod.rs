@@ -39,7 +39,7 @@ pub struct Comparison {
     /// How often everything is run on each side; the side that goes first changes.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Only the steps of these names, separated by commas.
+    /// Only the steps whose names begin so, separated by commas.
     #[arg(long)]
     steps: Option<String>,
     /// RocksDB's program.
@@ -60,7 +60,7 @@ pub fn run(comparison: &Comparison, vfs: &Arc<dyn Vfs>) -> Result<()> {
     let scale = Scale { num: comparison.num, reads: comparison.reads };
     let steps: Vec<Step> = suite::steps(&scale).into_iter().filter(|step| comparison.wants(step.name)).collect();
     if steps.is_empty() {
-        return Err(Error::invalid_argument(format!("no step is named so; there are {}", suite::names())));
+        return Err(Error::invalid_argument(format!("no step's name begins so; there are: {}", suite::names())));
     }
     let sides = [Side::rocksdb(&comparison.db_bench)?, Side::spillway()?];
     let about = About {
@@ -74,27 +74,35 @@ pub fn run(comparison: &Comparison, vfs: &Arc<dyn Vfs>) -> Result<()> {
             // Whoever goes first finds the disk and the page cache as the other left them: they take turns.
             let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
             for side in order.into_iter().filter_map(|at: usize| sides.get(at)) {
-                let dir = comparison.dir.join(side.name());
-                let flags = step.flags(&comparison.flags);
-                let sections = side.run(vfs, &dir, &flags)?;
-                for mut record in Record::from_sections(side, step.name, &sections) {
+                for mut record in measure(vfs, comparison, step, side)? {
                     record.round = round;
-                    record.flags = flags.join(" ");
                     about.put_into(&mut record);
                     println!("{}", record.summary());
                     let line = serde_json::to_string(&record).map_err(|e| Error::invalid_argument(e.to_string()))?;
                     out.append(format!("{line}\n").as_bytes(), IoClass::Other)?;
                 }
-                remove_database(vfs, &dir)?;
             }
         }
     }
     Ok(())
 }
 
+/// Runs a step on one side, and deletes the database that it leaves.
+fn measure(vfs: &dyn Vfs, comparison: &Comparison, step: &Step, side: &Side) -> Result<Vec<Record>> {
+    let dir = comparison.dir.join(side.name());
+    let flags = step.flags(&comparison.flags);
+    let sections = side.run(vfs, &dir, &flags)?;
+    remove_database(vfs, &dir)?;
+    let mut records = Record::from_sections(side, step.name, sections.get(step.stage..).unwrap_or_default());
+    for record in &mut records {
+        record.flags = flags.join(" ");
+    }
+    Ok(records)
+}
+
 impl Comparison {
     fn wants(&self, step: &str) -> bool {
-        self.steps.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == step))
+        self.steps.as_ref().is_none_or(|names| names.split(',').any(|name| step.starts_with(name.trim())))
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Scale {
 /// One process on each side.
 pub struct Step {
     pub name: &'static str,
+    /// Benchmarks at the start that only fill the database, and are not recorded.
+    pub stage: usize,
     flags: Vec<String>,
 }
 
@@ -38,33 +40,59 @@ const CONDITIONS: &[&str] = &[
     "--seed=1",
 ];
 
-const STEP_NAMES: &[&str] = &["fillseq", "fillrandom", "fillrandom2", "scan", "fillsync"];
-
 pub fn names() -> String {
-    STEP_NAMES.join(", ")
+    let names: Vec<&str> = steps(&Scale { num: 1, reads: 1 }).iter().map(|step| step.name).collect();
+    names.join(", ")
 }
 
 pub fn steps(scale: &Scale) -> Vec<Step> {
     let Scale { num, reads } = scale;
-    let half = num / 2;
+    let (half, quarter) = (num / 2, (num / 4).max(1));
     let synced = (num / 1000).clamp(1, 5000);
-    let lines = [
-        format!("--benchmarks=fillseq,waitforcompaction,readseq --num={num} --histogram=true"),
-        format!(
-            "--benchmarks=fillrandom,waitforcompaction,readrandom,readmissing,multireadrandom,seekrandom,\
-             readwhilewriting,seekrandomwhilewriting,readrandomwriterandom,overwrite,waitforcompaction \
-             --num={num} --reads={reads} --batch_size=1 --seek_nexts=10 --benchmark_write_rate_limit=0 --histogram=true"
+    let step =
+        |name, stage, line: String| Step { name, stage, flags: line.split_whitespace().map(str::to_owned).collect() };
+    vec![
+        step("fillseq", 0, format!("--benchmarks=fillseq,waitforcompaction --num={num} --histogram=true")),
+        step(
+            "fillrandom",
+            0,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,readrandom,readmissing,multireadrandom,seekrandom,\
+                 readrandomwriterandom,overwrite,waitforcompaction \
+                 --num={num} --reads={reads} --seek_nexts=10 --histogram=true"
+            ),
         ),
-        format!("--benchmarks=fillrandom,waitforcompaction --num={num} --writes={half} --threads=2 --histogram=true"),
+        step(
+            "fillrandom, 2 threads",
+            0,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction --num={num} --writes={half} --threads=2 --histogram=true"
+            ),
+        ),
+        // Beside a writer that goes as fast as it can, the better writer would have the worse readers.
+        step(
+            "beside a writer of 10 MB/s",
+            1,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,readwhilewriting,seekrandomwhilewriting --num={quarter} \
+                 --reads={reads} --benchmark_write_rate_limit=10485760 --histogram=true"
+            ),
+        ),
+        step(
+            "batches of 32",
+            1,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,multireadrandom --num={quarter} --reads={reads} --batch_size=32 --histogram=true"
+            ),
+        ),
         // Without timing each step: two clock readings would be a large part of what is measured.
-        format!("--benchmarks=fillrandom,waitforcompaction,readseq,readreverse --num={num} --histogram=false"),
-        format!("--benchmarks=fillsync --num={num} --writes={synced} --histogram=true"),
-    ];
-    let made = STEP_NAMES
-        .iter()
-        .zip(lines)
-        .map(|(&name, line)| Step { name, flags: line.split_whitespace().map(str::to_owned).collect() });
-    made.collect()
+        step(
+            "scan",
+            1,
+            format!("--benchmarks=fillrandom,waitforcompaction,readseq,readreverse --num={num} --histogram=false"),
+        ),
+        step("fillsync", 0, format!("--benchmarks=fillsync --num={num} --writes={synced} --histogram=true")),
+    ]
 }
 
 impl Step {

@@ -10,6 +10,7 @@ use super::span::Span;
 use crate::core::{Core, FamilyState, State};
 use crate::db::Db;
 use crate::family::Family;
+use crate::flush::job::wants_flush;
 
 /// What becomes of files that are in the range's deepest level already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,12 +77,6 @@ impl Db {
             Ok(!busy && !state.families.values().any(|family| wants_flush(family) || family.wants_compaction()))
         })
     }
-}
-
-fn wants_flush(family: &FamilyState) -> bool {
-    let enough = family.family.options().min_write_buffer_number_to_merge;
-    let wanted = family.queue.last().is_some_and(|oldest| oldest.created_at() < family.flush_wanted_through);
-    wanted || family.queue.len() >= enough
 }
 
 /// A call in progress.

@@ -28,7 +28,7 @@ impl Core {
     /// The next flush: of the family whose oldest sealed entry is oldest.
     pub(crate) fn pick_flush(&self, state: &mut State) -> Option<FlushPlan> {
         let oldest = |family: &FamilyState| family.queue.last().map(|entry| entry.created_at());
-        let due = state.families.values_mut().filter(|family| is_due(family));
+        let due = state.families.values_mut().filter(|family| !family.flushing && wants_flush(family));
         let family = due.min_by_key(|family| oldest(family))?;
         let entries: Vec<_> = family.queue.iter().rev().cloned().collect();
         let through = entries.last().and_then(|entry| entry.largest_seq())?;
@@ -107,10 +107,10 @@ impl Core {
 }
 
 /// Whether a family has something to flush: enough sealed entries, or any that somebody waits for.
-fn is_due(family: &FamilyState) -> bool {
+pub(crate) fn wants_flush(family: &FamilyState) -> bool {
     let enough = family.family.options().min_write_buffer_number_to_merge;
-    let wanted = family.queue.last().is_some_and(|oldest| oldest.created_at() < family.flush_wanted_through);
-    !family.flushing && !family.queue.is_empty() && (family.queue.len() >= enough || wanted)
+    let waited_for = |oldest: &Arc<dyn Flushable>| oldest.created_at() < family.flush_wanted_through;
+    family.queue.last().is_some_and(|oldest| family.queue.len() >= enough || waited_for(oldest))
 }
 
 fn still_at_the_old_end(family: &FamilyState, entries: &[Arc<dyn Flushable>]) -> bool {

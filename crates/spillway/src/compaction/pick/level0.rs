@@ -14,7 +14,7 @@ const INTRA_FILES_ABOVE_TRIGGER: usize = 2;
 
 impl Picker<'_> {
     /// The oldest file of level 0 with all that overlap it, into the base level.
-    pub(super) fn level0_down(&self) -> Option<Pick> {
+    pub(super) fn oldest_of_level0(&self) -> Option<Pick> {
         let oldest = self.version.level(0).last()?;
         let files = self.version.overlapping(0, Some(oldest.smallest_user_key()), Some(oldest.largest_user_key()));
         self.down_from_level0(files, Reason::Level0, true)

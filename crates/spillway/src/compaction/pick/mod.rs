@@ -67,13 +67,13 @@ impl<'a> Picker<'a> {
         for &(level, score) in self.scores.iter().take_while(|(_, score)| *score >= 1.0) {
             tracing::trace!(level, score, "due for compaction");
             if level == 0 {
-                if let Some(pick) = self.level0_down().or_else(|| self.within_level0()) {
+                if let Some(pick) = self.oldest_of_level0().or_else(|| self.within_level0()) {
                     return Some(pick);
                 }
                 level0_waits = true;
             } else if level0_waits && level == self.targets.base_level {
                 // Level 0 waits for the base level to be free: taking more out of it now could starve it.
-            } else if let Some(pick) = self.sorted_down(level) {
+            } else if let Some(pick) = self.least_overlapping(level) {
                 return Some(pick);
             }
         }

@@ -13,7 +13,7 @@ const MOVED_FILES_MAX: usize = 64;
 
 impl Picker<'_> {
     /// The file whose move down rewrites the fewest bytes for each of its own, among those that are free.
-    pub(super) fn sorted_down(&self, level: usize) -> Option<Pick> {
+    pub(super) fn least_overlapping(&self, level: usize) -> Option<Pick> {
         let places = self.by_overlap(level);
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
     }

@@ -1,0 +1,191 @@
+//! Scripts on a file system that fails. What the engine says it did must be so, whatever it could not do: reads show
+//! what was acknowledged, and a reopening without faults finds all of it, also after a power loss what was synced (D1,
+//! D2, D4: after a failed sync the file system claims success and does nothing, so that an engine that tries again
+//! loses what it acknowledges).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use vfs::{CrashPolicy, FaultVfs, MemoryVfs, Operation, Rule};
+
+use crate::crash::{Expectation, Names, recover};
+use crate::model::{Model, Point};
+use crate::ops::{Change, Op, Script};
+use crate::profile::{self, Profile};
+use crate::run::{Failure, Runner, panic_message};
+
+/// How a run with faults went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Faults that were injected.
+    pub fired: u64,
+    /// Operations of the script that reported an error.
+    pub errors: u64,
+}
+
+/// How often a script calls each operation of the file system.
+///
+/// # Errors
+/// The script fails even without a fault.
+pub fn count_calls(script: &Script) -> Result<Vec<(Operation, u64)>, String> {
+    let vfs = FaultVfs::new(MemoryVfs::new(1));
+    let profile = profile::by_name(&script.profile).ok_or_else(|| format!("no profile {}", script.profile))?;
+    let mut life = Life::default();
+    life.run(&vfs, profile, script)?;
+    match life.errors {
+        0 => Ok(Operation::ALL.into_iter().map(|operation| (operation, vfs.calls(operation))).collect()),
+        _ => Err("the script fails without faults".to_owned()),
+    }
+}
+
+/// Runs the script with these rules in force, and then without: a reopening, and a reopening after a power loss.
+///
+/// # Errors
+/// What was acknowledged and is not there; a panic.
+pub fn run_with(script: &Script, rules: &[Rule]) -> Result<Outcome, String> {
+    let profile = profile::by_name(&script.profile).ok_or_else(|| format!("no profile {}", script.profile))?;
+    let memory = MemoryVfs::new(1);
+    let faulty = FaultVfs::new(memory.clone());
+    for rule in rules {
+        faulty.inject(rule.clone());
+    }
+    let mut life = Life::default();
+    life.run(&faulty, profile, script)?;
+    let power_lost = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+    life.reopen(&memory, profile, life.model.now()).map_err(|failure| format!("reopened: {failure}"))?;
+    let durable = life.model.durable();
+    life.reopen(&power_lost, profile, durable).map_err(|failure| format!("reopened after a power loss: {failure}"))?;
+    Ok(Outcome { fired: faulty.fired(), errors: life.errors })
+}
+
+/// What is known of a database some of whose operations failed.
+#[derive(Default)]
+struct Life {
+    model: Model,
+    errors: u64,
+    /// Where writes would have led that failed: such a write may be found later, if nothing was acknowledged since.
+    uncertain: Vec<Point>,
+    /// Sets of families that may be found: a failed creation or removal may have happened all the same.
+    names: Vec<Names>,
+}
+
+impl Life {
+    /// Runs the script to its end, or until the database cannot be opened again.
+    fn run(&mut self, vfs: &Arc<FaultVfs>, profile: Profile, script: &Script) -> Result<(), String> {
+        let caught = catch_unwind(AssertUnwindSafe(|| Runner::open(vfs.clone(), profile, Model::default())));
+        let opened = caught.map_err(|panic| format!("opening panicked: {}", panic_message(&*panic)))?;
+        let Ok(mut runner) = opened else {
+            self.errors += 1;
+            return Ok(());
+        };
+        for (index, op) in script.ops.iter().enumerate() {
+            if self.errors > 0 && *op == Op::Reopen {
+                break; // what failed may be there from then on: that is looked at in the end
+            }
+            let stepped = catch_unwind(AssertUnwindSafe(|| self.step(&mut runner, op)));
+            let stepped = stepped.map_err(|panic| Failure::Difference(format!("panicked: {}", panic_message(&*panic))));
+            stepped.and_then(|result| result).map_err(|e| format!("operation {} ({op}): {e}", index + 1))?;
+            if !runner.is_open() {
+                break;
+            }
+        }
+        let ended = catch_unwind(AssertUnwindSafe(|| runner.abandon()));
+        self.model = ended.map_err(|panic| format!("closing panicked: {}", panic_message(&*panic)))?;
+        Ok(())
+    }
+
+    fn step(&mut self, runner: &mut Runner, op: &Op) -> Result<(), Failure> {
+        let before = (runner.model.now(), runner.model.names().clone());
+        match runner.step(op) {
+            Ok(()) => {
+                if runner.model.now() > before.0 {
+                    self.uncertain.clear();
+                }
+                if *runner.model.names() != before.1 {
+                    self.names.clear();
+                }
+                Ok(())
+            }
+            Err(Failure::Engine(_)) => {
+                self.errors += 1;
+                if runner.is_open() { self.after_error(runner, op) } else { Ok(()) }
+            }
+            Err(difference) => Err(difference),
+        }
+    }
+
+    /// Finds out what a failed operation did.
+    fn after_error(&mut self, runner: &mut Runner, op: &Op) -> Result<(), Failure> {
+        match op {
+            Op::Single(change, _) => self.after_failed_write(runner, std::slice::from_ref(change)),
+            Op::Batch(changes, _) => self.after_failed_write(runner, changes),
+            Op::Create(name) | Op::Drop(name) => {
+                let mut there = runner.model.clone();
+                there.drop(name);
+                self.names.push(there.names().clone());
+                there.create(name);
+                self.names.push(there.names().clone());
+                self.names.push(runner.model.names().clone());
+                match (runner.db().family(name).is_some(), runner.model.family(name)) {
+                    (true, None) => runner.model.create(name),
+                    (false, Some(_)) => runner.model.drop(name),
+                    _ => {}
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A failed write is not visible; or it is, whole, where only its sync failed.
+    fn after_failed_write(&mut self, runner: &mut Runner, changes: &[Change]) -> Result<(), Failure> {
+        let point = runner.model.after(&runner.model.applicable(changes));
+        let without = match runner.check() {
+            Ok(()) => {
+                self.uncertain.push(point);
+                return Ok(());
+            }
+            Err(failure) => failure,
+        };
+        runner.model.push(point.clone());
+        match (runner.check(), without) {
+            (Ok(()), _) => Ok(()),
+            (Err(Failure::Engine(_)), _) | (_, Failure::Engine(_)) => {
+                runner.model.rewind(runner.model.now() - 1); // cannot be told now
+                self.uncertain.push(point);
+                Ok(())
+            }
+            (Err(_), without) => Err(without.context("after a failed write")),
+        }
+    }
+
+    /// Opens what is there now, which holds at least the history through point `least`.
+    fn reopen(&self, vfs: &Arc<MemoryVfs>, profile: Profile, least: usize) -> Result<(), Failure> {
+        let mut names = vec![self.model.names()];
+        names.extend(&self.names);
+        let now = self.model.now();
+        let expected = Expectation { history: self.model.history(), points: least..=now, names: names.clone() };
+        let copy = || vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+        let first = match recover(&copy(), profile, &expected) {
+            Ok(runner) => return go_on(runner),
+            Err(failure) => failure,
+        };
+        for point in &self.uncertain {
+            let mut history = self.model.history().to_vec();
+            history.push(point.clone());
+            let expected = Expectation { history: &history, points: now + 1..=now + 1, names: names.clone() };
+            if let Ok(runner) = recover(&copy(), profile, &expected) {
+                return go_on(runner);
+            }
+        }
+        Err(first)
+    }
+}
+
+/// The reopened database takes writes again.
+fn go_on(mut runner: Runner) -> Result<(), Failure> {
+    for line in ["put default after-faults 1 sync", "flush default", "check"] {
+        runner.step(&crate::parse::op(line).expect("it can be read"))?;
+    }
+    Ok(())
+}

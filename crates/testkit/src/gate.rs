@@ -1,0 +1,246 @@
+//! A file system whose stores can be held back: a writer stands still in the midst of its record, as long as a test
+//! wants it to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Result;
+use parking_lot::{Condvar, Mutex};
+use vfs::{
+    AppendFile, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,
+};
+
+/// Stands before the stores to logs.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// Stores that pass until one is held; `None` lets all pass.
+    passing: Option<u64>,
+    held: bool,
+    /// Stores since the start.
+    stores: u64,
+}
+
+impl Gate {
+    /// Holds the store behind the next `passing` ones. Those that come after it pass.
+    pub fn hold_after(&self, passing: u64) {
+        self.state.lock().passing = Some(passing);
+    }
+
+    /// Whether a store is being held.
+    pub fn is_holding(&self) -> bool {
+        self.state.lock().held
+    }
+
+    pub fn stores(&self) -> u64 {
+        self.state.lock().stores
+    }
+
+    /// Lets the store that is held pass, and all others.
+    pub fn open(&self) {
+        let mut state = self.state.lock();
+        (state.passing, state.held) = (None, false);
+        self.changed.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock();
+        state.stores += 1;
+        match state.passing {
+            None => {}
+            Some(0) => {
+                (state.passing, state.held) = (None, true);
+                while state.held {
+                    self.changed.wait(&mut state);
+                }
+            }
+            Some(passing) => state.passing = Some(passing - 1),
+        }
+    }
+}
+
+/// Another file system, with a gate before the logs.
+pub struct GateVfs {
+    inner: Arc<dyn Vfs>,
+    gate: Arc<Gate>,
+}
+
+impl GateVfs {
+    pub fn new(inner: Arc<dyn Vfs>) -> (Arc<GateVfs>, Arc<Gate>) {
+        let gate = Arc::new(Gate::default());
+        (Arc::new(GateVfs { inner, gate: gate.clone() }), gate)
+    }
+}
+
+struct Gated<F> {
+    inner: F,
+    gate: Arc<Gate>,
+}
+
+impl RwMapping for Gated<Arc<dyn RwMapping>> {
+    fn capacity(&self) -> u64 {
+        self.inner.capacity()
+    }
+
+    fn allocated(&self) -> u64 {
+        self.inner.allocated()
+    }
+
+    fn ensure(&self, end: u64) -> Result<()> {
+        self.inner.ensure(end)
+    }
+
+    fn populate(&self, offset: u64, len: u64) {
+        self.inner.populate(offset, len);
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) {
+        self.gate.pass();
+        self.inner.write(offset, bytes);
+    }
+
+    fn read(&self, offset: u64, buf: &mut [u8]) {
+        self.inner.read(offset, buf);
+    }
+
+    fn sync(&self, class: IoClass) -> Result<()> {
+        self.inner.sync(class)
+    }
+
+    fn truncate_on_drop(&self, len: u64) {
+        self.inner.truncate_on_drop(len);
+    }
+}
+
+impl SharedFile for Gated<Arc<dyn SharedFile>> {
+    fn write_at(&self, offset: u64, bytes: &[u8], class: IoClass) -> Result<()> {
+        self.gate.pass();
+        self.inner.write_at(offset, bytes, class)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
+        self.inner.read_at(offset, buf, class)
+    }
+
+    fn sync(&self, class: IoClass) -> Result<()> {
+        self.inner.sync(class)
+    }
+
+    fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()> {
+        self.inner.allocate(offset, len, class)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn truncate(&self, len: u64) -> Result<()> {
+        self.inner.truncate(len)
+    }
+}
+
+impl Vfs for GateVfs {
+    fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
+        self.inner.open(path)
+    }
+
+    fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>> {
+        self.inner.create(path, if_exists)
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        self.inner.open_append(path)
+    }
+
+    fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>> {
+        let inner = self.inner.create_shared(path)?;
+        Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
+    }
+
+    fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
+        self.inner.map_read(path)
+    }
+
+    fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
+        let inner = self.inner.create_mapped(path, capacity)?;
+        Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Metadata> {
+        self.inner.metadata(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> Result<Vec<String>> {
+        self.inner.read_dir(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.inner.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.inner.sync_dir(path)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        self.inner.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.inner.remove_dir(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.inner.hard_link(from, to)
+    }
+
+    fn canonicalize(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.canonicalize(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Option<u64> {
+        self.inner.free_bytes(path)
+    }
+
+    fn boot_id(&self) -> String {
+        self.inner.boot_id()
+    }
+
+    fn now(&self) -> Duration {
+        self.inner.now()
+    }
+
+    fn unix_time_us(&self) -> u64 {
+        self.inner.unix_time_us()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.inner.sleep(time);
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.inner.random_u64()
+    }
+
+    fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
+        self.inner.spawn(name, task)
+    }
+
+    fn runs_inline(&self) -> bool {
+        self.inner.runs_inline()
+    }
+}

@@ -1,0 +1,73 @@
+//! Every call of the file system fails once, in every way, during a scripted life; and from some call on, all do.
+//! `SPILLWAY_EFFORT=1` fails every single call; the ordinary suite leaves some out where there are many.
+
+use std::time::Duration;
+
+use testkit::{faults, ops, parse, threads};
+use vfs::{Fault, FaultCode, Operation, Rule};
+
+/// Calls of one kind that fail, each in a run of its own, in the ordinary suite.
+const CALLS_TRIED_MAX: u64 = 60;
+const LIMIT: Duration = Duration::from_secs(600);
+
+fn life(name: &str, profile: &str) -> ops::Script {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lives").join(name);
+    let mut script = parse::script(&std::fs::read_to_string(path).unwrap()).unwrap();
+    script.profile = profile.to_owned();
+    script
+}
+
+/// What can be made of a call: an error before it, after it, in the middle of it.
+fn faults_of(operation: Operation) -> Vec<Fault> {
+    let mut faults = vec![Fault::Error(FaultCode::Io), Fault::ErrorAfter(FaultCode::Io)];
+    match operation {
+        Operation::Read => faults.push(Fault::ShortRead),
+        Operation::Write => faults.extend([Fault::ShortWrite(FaultCode::NoSpace), Fault::Error(FaultCode::NoSpace)]),
+        Operation::Allocate | Operation::Create | Operation::CreateMapped => {
+            faults.extend([Fault::Error(FaultCode::NoSpace), Fault::Error(FaultCode::TooManyFiles)]);
+        }
+        Operation::Open | Operation::OpenAppend => faults.push(Fault::Error(FaultCode::TooManyFiles)),
+        _ => {}
+    }
+    faults
+}
+
+fn fail_every_call(name: &'static str, profile: &'static str) {
+    threads::within(LIMIT, move || {
+        let script = life(name, profile);
+        let everything = std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1");
+        let (mut runs, mut fired) = (0u64, 0u64);
+        for (operation, calls) in faults::count_calls(&script).unwrap() {
+            let stride = if everything { 1 } else { calls.div_ceil(CALLS_TRIED_MAX).max(1) };
+            for nth in (1..=calls).step_by(stride as usize) {
+                for fault in faults_of(operation) {
+                    for sticky in [false, true] {
+                        let rule = Rule::new(fault).on(operation).nth(nth);
+                        let rule = if sticky { rule.sticky() } else { rule };
+                        let outcome = faults::run_with(&script, std::slice::from_ref(&rule))
+                            .unwrap_or_else(|e| panic!("{profile}, {rule:?}: {e}"));
+                        runs += 1;
+                        fired += u64::from(outcome.fired > 0);
+                    }
+                }
+            }
+        }
+        println!("{name}, {profile}: {runs} runs");
+        assert!(fired * 10 > runs * 9, "only {fired} of {runs} faults came about");
+    });
+}
+
+#[test]
+fn a_small_life_with_mapped_logs() {
+    fail_every_call("small.txt", "static-levels");
+}
+
+#[test]
+fn a_small_life_with_written_logs() {
+    fail_every_call("small.txt", "vector");
+}
+
+#[test]
+fn a_full_life() {
+    fail_every_call("full.txt", "tiny");
+}
