@@ -19,7 +19,12 @@ step() { printf '\n== %s\n' "$*"; }
 say() { printf '   %s\n' "$*"; }
 fail() { printf '\nThe demo FAILED: %s\n' "$*" >&2; exit 1; }
 # Shows a command and its output.
-run() { printf '   $ spillway %s\n' "$*"; "$spillway" "$@" | sed 's/^/     /'; }
+run() {
+    printf '   $ spillway'
+    for word in "$@"; do case $word in *[\;\ ]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac; done
+    printf '\n'
+    "$spillway" "$@" | sed 's/^/     /'
+}
 # The number of keys in what `scan` is told to look at.
 count() { "$spillway" scan --count "$@" | sed 's/ .*//; s/,//g'; }
 expect() { [ "$2" = "$3" ] || fail "$1: expected $3, found $2"; }

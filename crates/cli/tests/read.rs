@@ -131,14 +131,10 @@ fn a_database_that_is_open_elsewhere_can_be_read_and_not_written() {
     let mut holder = place.command(SPILLWAY, &load).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = holder.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, b"held\tyes\n").unwrap();
-    // The loader reads its input in large pieces, so it acknowledges at the latest when the input ends; the lock is what
-    // is waited for here.
-    let busy = loop {
-        let put = place.spillway(&["put", "x", "y", "--db", "db"]);
-        if put.code != Some(0) {
-            break put.fails();
-        }
-    };
+    let mut acknowledged = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut acknowledged).unwrap();
+    assert_eq!(acknowledged, "acknowledged 1\n");
+    let busy = place.spillway(&["put", "x", "y", "--db", "db"]).fails();
     assert!(busy.contains("another process has the database open: close it there first"), "{busy}");
     let before = files(&place.path("db")).len();
     assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n");

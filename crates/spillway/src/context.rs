@@ -11,6 +11,7 @@ use base::options::DbOptions;
 use vfs::Vfs;
 
 use crate::flush::flushable::QueuedMemtable;
+use crate::meter::Meter;
 use crate::version::file_name::{self, FileType};
 
 /// Gives out file numbers, each once.
@@ -61,6 +62,11 @@ impl Context {
     pub fn queue_memtable(&self, memtable: Arc<dyn memtable::Memtable>, created_at: SeqNo) -> Arc<QueuedMemtable> {
         let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
         QueuedMemtable::new(id, memtable, created_at, self.options.allow_concurrent_memtable_write)
+    }
+
+    /// `None` where no statistics are kept.
+    pub fn meter(&self) -> Option<Arc<Meter>> {
+        self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
     }
 
     /// Tells the listeners. Called off every lock.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::extend::Event;
+use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
@@ -17,6 +18,7 @@ use crate::context::Context;
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::jobs::Signal;
+use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
 use crate::version::manifest::ManifestWriter;
@@ -42,6 +44,8 @@ pub(crate) struct Core {
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
     pub state_changed: Condvar,
     pub upkeep: Signal,
+    /// A leaf lock.
+    pub told_stalls: Mutex<ToldStalls>,
     /// `None` where the database is open for reading only.
     pub manifest: Mutex<Option<ManifestWriter>>,
     pub purge: Arc<PurgeQueue>,
@@ -165,8 +169,8 @@ impl Core {
         let CoreParts { context, read_only, last_seq, first_own_file, max_family, purge, slots, block_cache } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
         Core {
-            logs: Logs::new(vfs.clone(), &context.log_dir(), options.log_file_bytes, options.log_backing, purge.clone()),
-            stall: Stall::new(vfs, options.delayed_write_rate),
+            logs: Logs::new(&context, purge.clone()),
+            stall: Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate),
             read_only,
             first_own_file,
             families: ArcSwap::from_pointee(FamilySet::default()),
@@ -181,6 +185,7 @@ impl Core {
             }),
             state_changed: Condvar::new(),
             upkeep: Signal::default(),
+            told_stalls: Mutex::default(),
             manifest: Mutex::new(None),
             purge,
             slots,
@@ -218,14 +223,22 @@ impl Core {
         self.background_error.load().as_deref().cloned()
     }
 
-    /// Turns the database read-only (D4). The first error stands.
+    /// Turns the database read-only (D4). The first error stands. Called without the state lock.
     pub fn fail(&self, error: &Error) {
         let before = self.background_error.compare_and_swap(&None::<Arc<Error>>, Some(Arc::new(error.clone())));
         if before.is_none() {
+            tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
             tracing::error!(%error, "the database is read-only from now on");
             self.context.notify(&Event::BackgroundError { error: error.clone() });
         }
         self.stall.end();
+        self.wake_all();
+    }
+
+    /// Wakes everyone who waits for the state, after a change of something that its lock does not guard. Whoever looked
+    /// before the change holds the lock until it waits, so that nobody misses it.
+    fn wake_all(&self) {
+        drop(self.state.lock());
         self.state_changed.notify_all();
     }
 
@@ -249,7 +262,7 @@ impl Core {
     pub fn begin_closing(&self) -> bool {
         let first = !self.closing.swap(true, Ordering::AcqRel);
         self.stall.end();
-        self.state_changed.notify_all();
+        self.wake_all();
         self.upkeep.raise();
         first
     }

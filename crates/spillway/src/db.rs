@@ -14,7 +14,6 @@ use crate::family::Family;
 use crate::open;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
-use crate::read::search::Found;
 use crate::read::snapshot::Snapshot;
 use crate::read::view::ReadView;
 use crate::read::{get, multi_get};
@@ -157,7 +156,7 @@ impl Db {
     /// `ReadOnly`: the database does not take writes; the message says why. `Io`: the log failed, and with it the
     /// database's ability to write.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        self.core.write(batch, options)
+        self.core.write_counted(batch, options)
     }
 
     pub fn put(&self, family: &Family, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
@@ -220,8 +219,12 @@ impl Db {
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Pinned>> {
         self.check_open(family)?;
         let (view, seq) = self.point_in_time(family, options);
-        let found = get::get(&view, family.read_context(), key, seq, options)?;
-        found.count(&self.core.context.statistics);
+        let context = family.read_context();
+        let look_up = || get::get(&view, context, key, seq, options);
+        let found = match &context.meter {
+            Some(meter) => meter.get(look_up)?,
+            None => look_up()?,
+        };
         Ok(found.value)
     }
 
@@ -234,12 +237,13 @@ impl Db {
     ) -> Result<Vec<Result<Option<Pinned>>>> {
         self.check_open(family)?;
         let (view, seq) = self.point_in_time(family, options);
-        let found = multi_get::multi_get(&view, family.read_context(), keys, seq, options);
-        let counted = |found: Found| {
-            found.count(&self.core.context.statistics);
-            found.value
+        let context = family.read_context();
+        let look_up = || multi_get::multi_get(&view, context, keys, seq, options);
+        let results = match &context.meter {
+            Some(meter) => meter.multi_get(look_up),
+            None => look_up(),
         };
-        Ok(found.into_iter().map(|result| result.map(counted)).collect())
+        Ok(results.into_iter().map(|result| result.map(|found| found.value)).collect())
     }
 
     /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,
@@ -290,7 +294,8 @@ impl Db {
     pub fn sync_log(&self) -> Result<()> {
         self.core.check_writable()?;
         let target = self.core.pipeline.published_log();
-        self.core.logs.sync_through(target, || self.core.pipeline.published_log()).inspect_err(|e| self.core.fail(e))
+        let synced = self.core.logs.sync_through(target, || self.core.pipeline.published_log());
+        synced.map(drop).inspect_err(|e| self.core.fail(e))
     }
 
     /// The names of the families in the database at `path`, which need not be open.

@@ -1,7 +1,7 @@
 //! A column family: what every thread that reads or writes it shares.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use base::options::FamilyOptions;
@@ -30,6 +30,17 @@ pub struct Family {
     dropped: AtomicBool,
     /// Writes went to a memtable and to no log, at some time since the family was opened.
     unlogged: AtomicBool,
+    /// Writers that wait for one of the family's memtables to be flushed.
+    waiting_writers: AtomicUsize,
+}
+
+/// A writer's wait; ends when it is dropped.
+pub(crate) struct WriterWait<'a>(&'a Family);
+
+impl Drop for WriterWait<'_> {
+    fn drop(&mut self) {
+        self.0.waiting_writers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What a family is made of when it is opened or created.
@@ -57,6 +68,7 @@ impl Family {
             view: ArcSwap::from_pointee(parts.view),
             dropped: AtomicBool::new(false),
             unlogged: AtomicBool::new(false),
+            waiting_writers: AtomicUsize::new(0),
         })
     }
 
@@ -141,6 +153,15 @@ impl Family {
         if !self.unlogged.load(Ordering::Relaxed) {
             self.unlogged.store(true, Ordering::Release);
         }
+    }
+
+    pub(crate) fn writer_waits(&self) -> WriterWait<'_> {
+        self.waiting_writers.fetch_add(1, Ordering::Relaxed);
+        WriterWait(self)
+    }
+
+    pub(crate) fn has_waiting_writers(&self) -> bool {
+        self.waiting_writers.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn has_unlogged_writes(&self) -> bool {

@@ -5,7 +5,10 @@
 //! vfs runs inline, [`Core::drive`] does all of it on the calling thread, so that a run is deterministic.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use base::extend::Event;
+use base::metrics::{Ticker, tick};
 use base::{Error, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::JoinHandle;
@@ -27,11 +30,15 @@ impl Signal {
         self.changed.notify_one();
     }
 
-    /// Waits until it is raised, and lowers it.
-    pub fn wait(&self) {
+    /// Waits until it is raised, and lowers it; no longer than `limit`.
+    pub fn wait(&self, limit: Option<Duration>) {
         let mut raised = self.raised.lock();
         while !*raised {
-            self.changed.wait(&mut raised);
+            match limit {
+                None => self.changed.wait(&mut raised),
+                Some(limit) if self.changed.wait_for(&mut raised, limit).timed_out() => break,
+                Some(_) => {}
+            }
         }
         *raised = false;
     }
@@ -78,11 +85,7 @@ impl Core {
 
     fn work(&self, duty: Duty) {
         if duty == Duty::Upkeep {
-            while !self.is_closing() {
-                self.upkeep.wait();
-                self.keep_up();
-            }
-            return;
+            return self.keep_up_until_closed();
         }
         let mut state = self.state.lock();
         while !self.is_closing() {
@@ -115,8 +118,9 @@ impl Core {
         self.state_changed.notify_all();
     }
 
-    /// Makes spares, and deletes what nothing needs.
+    /// Makes spares, deletes what nothing needs, and tells of what changed.
     pub fn keep_up(&self) {
+        self.tell_stall_changes();
         if self.read_only || self.background_error().is_some() {
             return;
         }
@@ -148,7 +152,10 @@ impl Core {
         for file in self.purge.take() {
             let path = self.path_of(file.file_type, file.number);
             match self.context.vfs.remove_file(&path) {
-                Ok(()) => self.context.notify(&base::extend::Event::FileDeleted { path }),
+                Ok(()) => {
+                    tick(&self.context.statistics, Ticker::FilesDeletedImmediately, 1);
+                    self.context.notify(&Event::FileDeleted { path });
+                }
                 Err(e) => tracing::warn!(error = %e, "cannot delete an obsolete file"),
             }
         }

@@ -16,6 +16,8 @@ pub mod flush;
 pub(crate) mod install;
 pub(crate) mod jobs;
 pub mod manage;
+pub(crate) mod meter;
+pub(crate) mod notices;
 pub(crate) mod open;
 pub mod read;
 pub(crate) mod replay;
@@ -26,7 +28,7 @@ pub mod version;
 pub mod write;
 
 pub use base::options::{DbOptions, FamilyOptions};
-pub use base::{FamilyId, FileNumber, UserOrder, options};
+pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, merge, metrics, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo};
 pub use compaction::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};

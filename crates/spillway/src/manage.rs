@@ -184,6 +184,7 @@ impl Core {
         family.set_options(options);
         self.refresh_debt(&self.state.lock());
         self.state_changed.notify_all();
+        self.upkeep.raise();
         Ok(())
     }
 }

@@ -394,6 +394,7 @@ fn build_family(
         merge_operator: options.merge_operator.clone(),
         prefix_extractor: options.prefix_extractor(),
         max_sequential_skip: options.max_sequential_skip_in_iterations,
+        meter: context.meter(),
     };
     let memtable = create_memtable(&*factory, &options, id, 0)?;
     let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };

@@ -267,7 +267,7 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
     let made = family.family.create_memtable(need_bytes)?;
     let next = context.queue_memtable(made, largest);
     let full: Arc<QueuedMemtable> = std::mem::replace(&mut family.mutable, next);
-    full.seal_at(largest);
+    full.seal_at(largest, 0); // the logs it came from are synced
     family.queue.insert(0, full);
     Ok(())
 }

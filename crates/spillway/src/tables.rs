@@ -1,14 +1,17 @@
 //! Opens the tables of a family.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base::options::{FamilyOptions, TableOptions};
 use base::extend::PrefixExtractor;
+use base::metrics::{Histogram, Ticker};
 use base::{InternalOrder, Result};
 use table::{BlockBasedTable, BlockCache, Table, TableContext};
 use vfs::IoClass;
 
 use crate::context::Context;
+use crate::meter::MeteredFile;
 use crate::version::recover::TablePaths;
 use crate::version::table_file::FileMeta;
 use crate::version::table_store::TableOpener;
@@ -38,7 +41,22 @@ impl Opener {
 impl TableOpener for Opener {
     fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
         let path = self.paths.table(meta.path_id, meta.number)?;
-        let file = self.context.vfs.open(&path)?;
+        let Some(meter) = self.context.meter() else { return self.open_at(&path, meta) };
+        let start = meter.now();
+        let opened = self.open_at(&path, meta);
+        meter.record_since(Histogram::TableOpenIo, start);
+        let ticker = if opened.is_ok() { Ticker::FileOpens } else { Ticker::FileErrors };
+        meter.statistics.add(ticker, 1);
+        opened
+    }
+}
+
+impl Opener {
+    fn open_at(&self, path: &Path, meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        let mut file = self.context.vfs.open(path)?;
+        if let Some(meter) = self.context.meter() {
+            file = Arc::new(MeteredFile { file, meter });
+        }
         let context = TableContext {
             order: self.order.clone(),
             cache: self.cache.clone(),
@@ -47,7 +65,8 @@ impl TableOpener for Opener {
             prefix_extractor: self.prefix_extractor.clone(),
             largest_seq: Some(meta.largest_seq),
             class: IoClass::Foreground,
+            statistics: self.context.statistics.clone(),
         };
-        Ok(BlockBasedTable::open(file, &path, meta.file_bytes, &context)?)
+        Ok(BlockBasedTable::open(file, path, meta.file_bytes, &context)?)
     }
 }

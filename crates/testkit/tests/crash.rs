@@ -56,12 +56,12 @@ fn a_life_with_unlogged_writes() {
 fn random_lives() {
     // Not under the defaults: their logs of 64 MiB are copied for each crash.
     for (seed, profile) in profile::ALL.iter().filter(|profile| profile.name != "defaults").enumerate() {
-        let mut script = generate::script(1000 + seed as u64, profile, 300);
+        let mut script = generate::script(1000 + seed as u64, profile, 400);
         for op in &mut script.ops {
             if let ops::Op::Single(_, durability) | ops::Op::Batch(_, durability) = op {
                 durability.disable_wal = false;
             }
         }
-        crash_everywhere(script, profile.name, Effort { stride: 7, second_crash_stride: 23 });
+        crash_everywhere(script, profile.name, Effort { stride: 3, second_crash_stride: 23 });
     }
 }

@@ -1,13 +1,10 @@
-//! Every call of the file system fails once, in every way, during a scripted life; and from some call on, all do.
-//! `SPILLWAY_EFFORT=1` fails every single call; the ordinary suite leaves some out where there are many.
+//! Every call of the file system fails once, in every way, during a scripted life; and from every call on, all do.
 
 use std::time::Duration;
 
 use testkit::{faults, ops, parse, threads};
 use vfs::{Fault, FaultCode, Operation, Rule};
 
-/// Calls of one kind that fail, each in a run of its own, in the ordinary suite.
-const CALLS_TRIED_MAX: u64 = 60;
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn life(name: &str, profile: &str) -> ops::Script {
@@ -35,17 +32,15 @@ fn faults_of(operation: Operation) -> Vec<Fault> {
 fn fail_every_call(name: &'static str, profile: &'static str) {
     threads::within(LIMIT, move || {
         let script = life(name, profile);
-        let everything = std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1");
         let (mut runs, mut fired) = (0u64, 0u64);
         for (operation, calls) in faults::count_calls(&script).unwrap() {
-            let stride = if everything { 1 } else { calls.div_ceil(CALLS_TRIED_MAX).max(1) };
-            for nth in (1..=calls).step_by(stride as usize) {
+            for nth in 1..=calls {
                 for fault in faults_of(operation) {
                     for sticky in [false, true] {
                         let rule = Rule::new(fault).on(operation).nth(nth);
                         let rule = if sticky { rule.sticky() } else { rule };
-                        let outcome = faults::run_with(&script, std::slice::from_ref(&rule))
-                            .unwrap_or_else(|e| panic!("{profile}, {rule:?}: {e}"));
+                        let outcome = faults::run_with(&script, std::slice::from_ref(&rule));
+                        let outcome = outcome.unwrap_or_else(|e| panic!("{profile}, {rule:?}: {e}"));
                         runs += 1;
                         fired += u64::from(outcome.fired > 0);
                     }

@@ -61,12 +61,8 @@ named_metrics! {
         CompactionKeyDropRangeDel => "rocksdb.compaction.key.drop.range_del",
         /// The compaction filter dropped it.
         CompactionKeyDropUser => "rocksdb.compaction.key.drop.user",
-        /// A range deletion with nothing left below it.
-        CompactionRangeDelDropObsolete => "rocksdb.compaction.range_del.drop.obsolete",
-        CompactionCancelled => "rocksdb.compaction.cancelled",
         NumberKeysWritten => "rocksdb.number.keys.written",
         NumberKeysRead => "rocksdb.number.keys.read",
-        NumberKeysUpdated => "rocksdb.number.keys.updated",
         BytesWritten => "rocksdb.bytes.written",
         BytesRead => "rocksdb.bytes.read",
         NumberDbSeek => "rocksdb.number.db.seek",
@@ -91,41 +87,28 @@ named_metrics! {
         WalFileSynced => "rocksdb.wal.synced",
         WalFileBytes => "rocksdb.wal.bytes",
         WriteDoneBySelf => "rocksdb.write.self",
-        /// A synced write whose sync another writer issued.
+        /// A synced write whose sync another writer had issued; all other writes are done by self.
         WriteDoneByOther => "rocksdb.write.other",
         WriteWithWal => "rocksdb.write.wal",
         CompactReadBytes => "rocksdb.compact.read.bytes",
         CompactWriteBytes => "rocksdb.compact.write.bytes",
         FlushWriteBytes => "rocksdb.flush.write.bytes",
-        /// Taken with a lock held, that is, not from a thread's own copy.
-        NumberSuperversionAcquires => "rocksdb.number.superversion_acquires",
-        NumberSuperversionReleases => "rocksdb.number.superversion_releases",
-        NumberSuperversionCleanups => "rocksdb.number.superversion_cleanups",
-        NumberBlockCompressed => "rocksdb.number.block.compressed",
         NumberBlockDecompressed => "rocksdb.number.block.decompressed",
-        MergeOperationNanos => "rocksdb.merge.operation.time.nanos",
-        FilterOperationNanos => "rocksdb.filter.operation.time.nanos",
         FilesDeletedImmediately => "rocksdb.files.deleted.immediately",
         BackgroundErrors => "rocksdb.error.handler.bg.error.count",
         BlockChecksumComputed => "rocksdb.block.checksum.compute.count",
         BlockChecksumMismatch => "rocksdb.block.checksum.mismatch.count",
+        /// Keys and values in memtables when they are flushed, deleted and shadowed ones included.
         MemtablePayloadBytesAtFlush => "rocksdb.memtable.payload.bytes.at.flush",
-        MemtableGarbageBytesAtFlush => "rocksdb.memtable.garbage.bytes.at.flush",
         /// Writers' waits by cause; all are part of `rocksdb.stall.micros`.
         StallMemtablesMicros => "spillway.stall.memtables.micros",
         StallL0Micros => "spillway.stall.l0.micros",
         StallPendingCompactionMicros => "spillway.stall.pending.compaction.micros",
-        StallWriteBufferMicros => "spillway.stall.write.buffer.micros",
         /// The next log or memtable was not ready.
         StallSpareMicros => "spillway.stall.spare.micros",
-        StallLatchMicros => "spillway.stall.latch.micros",
+        /// Too many writes were in flight.
+        StallPipelineMicros => "spillway.stall.pipeline.micros",
         LargeBatches => "spillway.large.batches",
-        IngestedFiles => "spillway.ingest.files",
-        IngestedBytes => "spillway.ingest.bytes",
-        /// Ingests placed below the mutable memtable, which then went on.
-        IngestsUnderMemtable => "spillway.ingest.under.memtable",
-        /// Ingests placed above the mutable memtable, which then was switched.
-        IngestsAboveMemtable => "spillway.ingest.above.memtable",
     }
 }
 
@@ -135,14 +118,9 @@ named_metrics! {
         DbGet => "rocksdb.db.get.micros",
         DbWrite => "rocksdb.db.write.micros",
         CompactionTime => "rocksdb.compaction.times.micros",
-        TableSync => "rocksdb.table.sync.micros",
-        CompactionOutfileSync => "rocksdb.compaction.outfile.sync.micros",
         WalFileSync => "rocksdb.wal.file.sync.micros",
-        ManifestFileSync => "rocksdb.manifest.file.sync.micros",
         TableOpenIo => "rocksdb.table.open.io.micros",
         DbMultiget => "rocksdb.db.multiget.micros",
-        ReadBlockCompaction => "rocksdb.read.block.compaction.micros",
-        ReadBlockGet => "rocksdb.read.block.get.micros",
         NumFilesInSingleCompaction => "rocksdb.numfiles.in.singlecompaction",
         DbSeek => "rocksdb.db.seek.micros",
         WriteStall => "rocksdb.db.write.stall",
@@ -153,6 +131,5 @@ named_metrics! {
         BytesPerMultiget => "rocksdb.bytes.per.multiget",
         ReadNumMergeOperands => "rocksdb.read.num.merge_operands",
         FlushTime => "rocksdb.db.flush.micros",
-        IngestTime => "spillway.db.ingest.micros",
     }
 }

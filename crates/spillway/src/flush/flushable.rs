@@ -10,6 +10,8 @@ use memtable::{Entry, Memtable};
 use parking_lot::Mutex;
 use table::{TableReadOptions, TableValue, Visit};
 
+use crate::write::pipeline::LogPosition;
+
 /// An entry of a family's queue. Reads see it exactly as they see a table.
 pub trait Flushable: Send + Sync {
     /// Shows the point entries of the lookup's user key at or below its sequence number, newest first.
@@ -26,6 +28,10 @@ pub trait Flushable: Send + Sync {
     /// No write above this number is in here. Final once the entry is sealed; `None` while it is mutable.
     fn largest_seq(&self) -> Option<SeqNo>;
 
+    /// Every write in here is in the logs before this position, if it is in a log of this process at all. Set when the
+    /// entry is sealed.
+    fn logged_through(&self) -> LogPosition;
+
     fn memory_bytes(&self) -> usize;
 
     /// The memtable, where this is one.
@@ -41,6 +47,7 @@ pub struct QueuedMemtable {
     created_at: AtomicU64,
     /// The largest number given to a write before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
+    logged_through: AtomicU64,
     /// Held while inserting, where the representation takes one writer at a time.
     inserting: Option<Mutex<()>>,
 }
@@ -58,6 +65,7 @@ impl QueuedMemtable {
             memtable,
             created_at: AtomicU64::new(created_at.0),
             largest_seq: AtomicU64::new(MUTABLE),
+            logged_through: AtomicU64::new(0),
             inserting: one_by_one.then(Mutex::default),
         })
     }
@@ -88,8 +96,9 @@ impl QueuedMemtable {
     }
 
     /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
-    /// they are done when the visible number has reached `largest`.
-    pub fn seal_at(&self, largest: SeqNo) {
+    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now.
+    pub fn seal_at(&self, largest: SeqNo, logged_through: LogPosition) {
+        self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
         assert_eq!(before, MUTABLE, "a memtable is sealed once");
     }
@@ -118,6 +127,10 @@ impl Flushable for QueuedMemtable {
             MUTABLE => None,
             seq => Some(SeqNo(seq)),
         }
+    }
+
+    fn logged_through(&self) -> LogPosition {
+        self.logged_through.load(Ordering::Acquire)
     }
 
     fn memory_bytes(&self) -> usize {

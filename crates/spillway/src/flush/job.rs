@@ -68,9 +68,10 @@ impl Core {
         let start = self.context.vfs.now();
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let table = rewrite::run(&self.context, plan, &snapshots)?;
-        // No table is durable ahead of its log (F1).
-        let logged = self.pipeline.published_log();
-        self.logs.sync_through(logged, || self.pipeline.published_log())?;
+        // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
+        let logged = plan.entries.iter().map(|entry| entry.logged_through()).max().unwrap_or(0);
+        self.pipeline.wait_published(logged)?;
+        self.logs.sync_through(logged, || logged)?;
         self.install_flush(plan, table.as_ref())?;
         if let Some(table) = table {
             let duration_us = (self.context.vfs.now().saturating_sub(start)).as_micros() as u64;

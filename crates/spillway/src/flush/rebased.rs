@@ -11,6 +11,7 @@ use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
+use crate::write::pipeline::LogPosition;
 
 /// A memtable under numbers of its own.
 pub struct RebasedMemtable {
@@ -23,6 +24,8 @@ struct Numbers {
     /// Added to the numbers inside.
     base: SeqNo,
     largest: SeqNo,
+    /// Behind the record that commits the batch.
+    logged_through: LogPosition,
 }
 
 impl RebasedMemtable {
@@ -32,8 +35,8 @@ impl RebasedMemtable {
     }
 
     /// Says that the batch has the numbers `base + 1 ..= largest`. Before it is in any view.
-    pub fn set_numbers(&self, base: SeqNo, largest: SeqNo) {
-        assert!(self.numbers.set(Numbers { base, largest }).is_ok(), "a batch takes its numbers once");
+    pub fn set_numbers(&self, base: SeqNo, largest: SeqNo, logged_through: LogPosition) {
+        assert!(self.numbers.set(Numbers { base, largest, logged_through }).is_ok(), "a batch takes its numbers once");
     }
 
     fn base(&self) -> SeqNo {
@@ -77,6 +80,10 @@ impl Flushable for RebasedMemtable {
 
     fn largest_seq(&self) -> Option<SeqNo> {
         self.numbers.get().map(|numbers| numbers.largest)
+    }
+
+    fn logged_through(&self) -> LogPosition {
+        self.numbers.get().map_or(0, |numbers| numbers.logged_through)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -203,7 +210,7 @@ mod tests {
             ("a", ValueKind::Value, "3"),
             ("c", ValueKind::RangeDeletion, "d"),
         ]);
-        batch.set_numbers(SeqNo(100), SeqNo(104));
+        batch.set_numbers(SeqNo(100), SeqNo(104), 0);
         let options = TableReadOptions::default();
         let seen = |seq| {
             let mut seen = Vec::new();

@@ -1,6 +1,6 @@
 //! A flush the plain way: the entries of one or more memtables, written as one table of level 0.
 
-use base::metrics::{Histogram, record};
+use base::metrics::{Histogram, Ticker, record, tick};
 use base::{Cursor, Result};
 use table::TableReadOptions;
 use vfs::IoClass;
@@ -32,6 +32,9 @@ pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapsh
     };
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::FlushTime, micros);
+    let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
+    let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
+    tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
     Ok(table)
 }
 

@@ -66,13 +66,13 @@ fn a_lookup_tells_which_part_answered() {
     assert_eq!(source("two", 9), Some(Source::Queue), "the tombstone answers");
     assert_eq!(source("none", 9), None);
 
-    let statistics = Some(Arc::new(base::metrics::Statistics::new()));
+    let statistics = base::metrics::Statistics::new();
     for (key, seq) in [("young", 9), ("zero", 9), ("two", 7), ("two", 9), ("none", 9)] {
         get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().count(&statistics);
     }
     use base::metrics::Ticker::{GetHitL0, GetHitL1, GetHitL2AndUp, MemtableHit, MemtableMiss};
     let counts = [MemtableHit, MemtableMiss, GetHitL0, GetHitL1, GetHitL2AndUp];
-    assert_eq!(counts.map(|ticker| statistics.as_ref().unwrap().count(ticker)), [2, 3, 1, 0, 1]);
+    assert_eq!(counts.map(|ticker| statistics.count(ticker)), [2, 3, 1, 0, 1]);
 }
 
 /// An unreadable table fails the keys that need it, and no others.

@@ -9,6 +9,7 @@ mod backward;
 mod children;
 mod forward;
 mod operands;
+mod tally;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use base::{Cursor, Error, ErrorKind, Result, SeqNo};
 
 use self::children::Children;
 use self::operands::Operands;
+use self::tally::{Move, Tally};
 use super::ReadContext;
 use super::level::UserBounds;
 use super::merging::MergingCursor;
@@ -59,6 +61,10 @@ pub struct DbIterator {
     steps_max: u64,
     /// Hidden entries that one call may pass; `u64::MAX` for any number.
     skippable_max: u64,
+    /// Hidden entries that the present call has passed.
+    hidden: u64,
+    /// `None` where no statistics are kept.
+    tally: Option<Box<Tally>>,
     error: Option<Error>,
     /// Keep what is read from being given up.
     _view: Arc<ReadView>,
@@ -93,6 +99,8 @@ impl DbIterator {
                 0 => u64::MAX,
                 max => max,
             },
+            hidden: 0,
+            tally: context.meter.as_ref().map(Tally::new),
             error: None,
             _view: view,
             _snapshot: options.snapshot.clone(),
@@ -136,6 +144,25 @@ impl DbIterator {
 
     /// Moves to the first key within the bounds.
     pub fn seek_to_first(&mut self) -> bool {
+        self.counted_seek(Self::to_first)
+    }
+
+    /// Moves to the last key within the bounds.
+    pub fn seek_to_last(&mut self) -> bool {
+        self.counted_seek(Self::to_last)
+    }
+
+    /// Moves to the first key at or after `target`.
+    pub fn seek(&mut self, target: &[u8]) -> bool {
+        self.counted_seek(|iterator| iterator.to(target))
+    }
+
+    /// Moves to the last key at or before `target`.
+    pub fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        self.counted_seek(|iterator| iterator.back_to(target))
+    }
+
+    fn to_first(&mut self) -> bool {
         self.begin(None);
         match self.bounds.lower.take() {
             Some(lower) => {
@@ -151,16 +178,14 @@ impl DbIterator {
         self.adopt_prefix()
     }
 
-    /// Moves to the last key within the bounds.
-    pub fn seek_to_last(&mut self) -> bool {
+    fn to_last(&mut self) -> bool {
         self.begin(None);
         self.end_of_bounds();
         self.settle_backward();
         self.adopt_prefix()
     }
 
-    /// Moves to the first key at or after `target`.
-    pub fn seek(&mut self, target: &[u8]) -> bool {
+    fn to(&mut self, target: &[u8]) -> bool {
         self.begin(Some(target));
         if self.bounds.is_past_upper(&self.context.order, target) {
             return self.leave();
@@ -179,8 +204,7 @@ impl DbIterator {
         self.settle_forward(false)
     }
 
-    /// Moves to the last key at or before `target`.
-    pub fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+    fn back_to(&mut self, target: &[u8]) -> bool {
         self.begin(Some(target));
         if self.bounds.is_past_upper(&self.context.order, target) {
             self.end_of_bounds();
@@ -204,7 +228,8 @@ impl DbIterator {
             Position::Before => self.seek_behind_key(),
             Position::Nowhere => return false,
         }
-        self.settle_forward(true)
+        let found = self.settle_forward(true);
+        self.counted(Move::Next, found)
     }
 
     /// Moves to the key before; false where there is none or the iterator stood on nothing.
@@ -218,12 +243,14 @@ impl DbIterator {
             Position::Behind => self.seek_before_key(),
             Position::Nowhere => return false,
         }
-        self.settle_backward()
+        let found = self.settle_backward();
+        self.counted(Move::Prev, found)
     }
 
     /// Starts a walk afresh, keeping to the prefix of `target` where that was asked for.
     fn begin(&mut self, target: Option<&[u8]>) {
         self.error = None;
+        self.hidden = 0;
         self.position = Position::Nowhere;
         self.prefix = None;
         if self.prefix_same_as_start {

@@ -21,7 +21,10 @@ pub(crate) mod testing;
 use std::sync::Arc;
 
 use base::extend::{MergeOperator, PrefixExtractor};
+use base::metrics::Ticker;
 use base::{Error, InternalOrder, Result};
+
+use crate::meter::Meter;
 
 /// What a read needs to know of a family. Cheap to clone.
 #[derive(Clone)]
@@ -31,6 +34,8 @@ pub struct ReadContext {
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     /// Entries an iterator steps over one by one before it seeks past the rest of a run that it must hide.
     pub max_sequential_skip: u64,
+    /// `None` where no statistics are kept.
+    pub meter: Option<Arc<Meter>>,
 }
 
 impl ReadContext {
@@ -43,6 +48,9 @@ impl ReadContext {
             return Err(Error::invalid_argument("the key has merge operands, but merge_operator is not set"));
         };
         operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+            if let Some(meter) = &self.meter {
+                meter.statistics.add(Ticker::NumberMergeFailures, 1);
+            }
             let count = operands.len();
             Error::corruption(format!("merge operator \"{}\" cannot apply {count} operands", operator.name()))
         })

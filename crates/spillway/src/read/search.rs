@@ -1,8 +1,6 @@
 //! What a lookup has learned of one key, walking from the newest source to the oldest.
 
-use std::sync::Arc;
-
-use base::metrics::{Statistics, Ticker, tick};
+use base::metrics::{Histogram, Statistics, Ticker};
 use base::tombstone::FragmentedTombstones;
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
 use table::TableValue;
@@ -29,16 +27,16 @@ pub struct Found {
 impl Found {
     /// Counts the lookup by where its answer came from. As in RocksDB, a deletion met in a memtable is a hit of it, and
     /// levels count values only.
-    pub fn count(&self, statistics: &Option<Arc<Statistics>>) {
+    pub fn count(&self, statistics: &Statistics) {
         let memtable = if self.source == Some(Source::Queue) { Ticker::MemtableHit } else { Ticker::MemtableMiss };
-        tick(statistics, memtable, 1);
+        statistics.add(memtable, 1);
         let Some(Source::Level(level)) = self.source.filter(|_| self.value.is_some()) else { return };
         let hit = match level {
             0 => Ticker::GetHitL0,
             1 => Ticker::GetHitL1,
             _ => Ticker::GetHitL2AndUp,
         };
-        tick(statistics, hit, 1);
+        statistics.add(hit, 1);
     }
 }
 
@@ -124,6 +122,9 @@ impl<'a> Search<'a> {
         };
         if self.operands.is_empty() {
             return Ok(Found { value: base, source: self.source });
+        }
+        if let Some(meter) = &self.context.meter {
+            meter.statistics.record(Histogram::ReadNumMergeOperands, self.operands.len() as u64);
         }
         let operands: Vec<&[u8]> = self.operands.iter().rev().map(|operand| &**operand).collect();
         let merged = self.context.merge(self.user_key, base.as_deref(), &operands)?;

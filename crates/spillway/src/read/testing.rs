@@ -65,6 +65,7 @@ pub fn context() -> ReadContext {
         merge_operator: Some(Arc::new(Join)),
         prefix_extractor: Some(Arc::new(base::extend::BuiltinPrefix::Capped(1))),
         max_sequential_skip: 3,
+        meter: None,
     }
 }
 

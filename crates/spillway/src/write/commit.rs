@@ -67,8 +67,7 @@ impl Core {
         self.pipeline.finish(numbered.ticket);
         self.pipeline.wait_visible(numbered.last)?;
         if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
-            let target = log.position(&reservation);
-            self.logs.sync_through(target, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
+            self.sync_write(log.position(&reservation))?;
         }
         self.drive_if_inline();
         Ok(numbered.last)

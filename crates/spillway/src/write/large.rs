@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
+use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::{RecordKind, Reservation};
 
@@ -97,9 +98,9 @@ impl Core {
         self.pipeline.finish(committed.ticket);
         self.pipeline.wait_visible(committed.last)?;
         if let Some((log, reservation, _)) = committed.record.filter(|_| options.sync) {
-            let target = log.position(&reservation);
-            self.logs.sync_through(target, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
+            self.sync_write(log.position(&reservation))?;
         }
+        tick(&self.context.statistics, Ticker::LargeBatches, 1);
         self.state_changed.notify_all();
         self.upkeep.raise();
         self.drive_if_inline();
@@ -193,14 +194,15 @@ impl Core {
             let log_end = record.as_ref().map_or(0, |(log, reservation, _)| log.position(reservation));
             let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
             let ticket = self.pipeline.enter(last, log_end, &bounds);
+            let logged = self.pipeline.entered_log();
             let mut old_views = Vec::with_capacity(prepared.parts.len());
             for (family, memtable) in &prepared.parts {
-                memtable.set_numbers(base, last);
+                memtable.set_numbers(base, last, log_end);
                 let touched = self.family_state(&mut state, family.id())?;
                 let made = prepared.fresh.get(&family.id()).cloned().expect("one for each family of the batch");
                 let next: Arc<QueuedMemtable> = self.context.queue_memtable(made, last);
                 let old = std::mem::replace(&mut touched.mutable, next);
-                old.seal_at(base);
+                old.seal_at(base, logged);
                 touched.queue.insert(0, old);
                 touched.queue.insert(0, memtable.clone());
                 touched.family.set_mutable(&touched.mutable);

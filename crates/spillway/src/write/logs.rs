@@ -3,16 +3,18 @@
 //! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
 //! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, FileNumber, Result, SeqNo};
 use log::{BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind, Reservation};
 use parking_lot::{Condvar, Mutex};
 use vfs::Vfs;
 
+use crate::context::Context;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::version::purge::{FileLife, ObsoleteFile, PurgeQueue};
@@ -86,6 +88,7 @@ struct SyncState {
 
 pub(crate) struct Logs {
     vfs: Arc<dyn Vfs>,
+    statistics: Option<Arc<Statistics>>,
     dir: PathBuf,
     backing: BackingChoice,
     file_bytes: u64,
@@ -102,16 +105,17 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    pub fn new(vfs: Arc<dyn Vfs>, dir: &Path, file_bytes: u64, backing: LogBacking, purge: Arc<PurgeQueue>) -> Self {
+    pub fn new(context: &Context, purge: Arc<PurgeQueue>) -> Self {
         Logs {
-            vfs,
-            dir: dir.to_owned(),
-            backing: match backing {
+            vfs: context.vfs.clone(),
+            statistics: context.statistics.clone(),
+            dir: context.log_dir(),
+            backing: match context.options.log_backing {
                 LogBacking::Auto => BackingChoice::Auto,
                 LogBacking::Mapped => BackingChoice::Mapped,
                 LogBacking::Pwrite => BackingChoice::Pwrite,
             },
-            file_bytes,
+            file_bytes: context.options.log_file_bytes,
             purge,
             live: Mutex::default(),
             rolling: Mutex::default(),
@@ -249,15 +253,17 @@ impl Logs {
     }
 
     /// Returns once everything before `target` survives power loss. One `fdatasync` serves all who wait; it is issued
-    /// after `target` was published. `published` tells how far that is now.
+    /// after `target` was published. `published` tells how far that is now. True where this call issued it, false where
+    /// it was another's.
     ///
     /// # Errors
     /// `Io`, sticky: the log's unsynced part is lost to this process (D4).
-    pub fn sync_through(&self, target: LogPosition, published: impl Fn() -> LogPosition) -> Result<()> {
+    pub fn sync_through(&self, target: LogPosition, published: impl Fn() -> LogPosition) -> Result<bool> {
+        let mut issued = false;
         let mut state = self.sync.lock();
         loop {
             if self.synced.load(Ordering::Acquire) >= target {
-                return Ok(());
+                return Ok(issued);
             }
             self.check()?;
             if state.running {
@@ -268,7 +274,8 @@ impl Logs {
             let logs = state.unsynced.clone();
             drop(state);
             let through = published();
-            let result = sync_logs(&logs, through);
+            let result = self.sync_logs(&logs, through);
+            issued = true;
             state = self.sync.lock();
             state.running = false;
             match &result {
@@ -283,11 +290,32 @@ impl Logs {
         }
     }
 
+    /// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
+    fn sync_logs(&self, logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
+        for log in logs {
+            if log.base() >= through {
+                break;
+            }
+            log.note_published(through);
+            let Some(statistics) = &self.statistics else {
+                log.file.sync()?;
+                continue;
+            };
+            let start = self.vfs.now();
+            log.file.sync()?;
+            statistics.add(Ticker::WalFileSynced, 1);
+            statistics.record(Histogram::WalFileSync, self.vfs.now().saturating_sub(start).as_micros() as u64);
+        }
+        Ok(())
+    }
+
     /// Ends the last log of this process's life, so that the next open finds it whole. No write is under way.
     pub fn end(&self, log: &ActiveLog) -> Result<()> {
+        // First all before the end record, which then says that it was whole: damage to it is told from a torn tail.
+        self.sync_through(log.end(), || log.end())?;
         let Some(reservation) = log.file.seal() else { return Ok(()) };
         self.append(log, &reservation, RecordKind::End, &[])?;
-        self.sync_through(log.end(), || log.end())
+        self.sync_through(log.end(), || log.end()).map(drop)
     }
 
     /// # Errors
@@ -299,18 +327,6 @@ impl Logs {
     fn fail(&self, error: &Error) {
         let _ = self.failed.set(error.clone()); // the first failure is the one to report
     }
-}
-
-/// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
-fn sync_logs(logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
-    for log in logs {
-        if log.base() >= through {
-            break;
-        }
-        log.note_published(through);
-        log.file.sync()?;
-    }
-    Ok(())
 }
 
 /// The size of a log whose first record has `payload_bytes`.

@@ -6,6 +6,7 @@
 pub(crate) mod admission;
 pub mod batch;
 pub(crate) mod commit;
+mod counted;
 pub(crate) mod large;
 pub(crate) mod logs;
 pub mod options;

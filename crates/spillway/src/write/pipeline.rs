@@ -48,6 +48,8 @@ pub struct Pipeline {
     tail: CachePadded<AtomicU64>,
     visible: CachePadded<AtomicU64>,
     published_log: AtomicU64,
+    /// The largest log position handed in so far; published once every ticket is.
+    entered_log: AtomicU64,
     /// Set when a write failed after it was numbered: nothing after it will ever be visible.
     broken: AtomicBool,
     sleepers: AtomicU64,
@@ -65,6 +67,7 @@ impl Pipeline {
             tail: CachePadded::default(),
             visible: CachePadded::new(AtomicU64::new(visible.0)),
             published_log: AtomicU64::new(0),
+            entered_log: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             sleepers: AtomicU64::new(0),
             sleep: Mutex::new(()),
@@ -84,6 +87,11 @@ impl Pipeline {
         self.published_log.load(Ordering::Acquire)
     }
 
+    /// Behind everything in the logs that belongs to writes which have numbers. Exact under the commit lock.
+    pub fn entered_log(&self) -> LogPosition {
+        self.entered_log.load(Ordering::Acquire)
+    }
+
     pub fn has_room(&self) -> bool {
         let in_flight = self.tail.load(Ordering::Relaxed) - self.head.load(Ordering::Acquire);
         in_flight < IN_FLIGHT_MAX as u64
@@ -98,6 +106,7 @@ impl Pipeline {
         slot.last_seq.store(last_seq.0, Ordering::Relaxed);
         slot.log_end.store(log_end, Ordering::Relaxed);
         store_bounds(&mut slot.bounds.lock(), bounds);
+        self.entered_log.fetch_max(log_end, Ordering::Release);
         self.tail.store(ticket + 1, Ordering::Release);
         Ticket(ticket)
     }
@@ -125,7 +134,7 @@ impl Pipeline {
             let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
             if self.head.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 // fetch_max: of two threads that moved head, the later may store first (S1).
-                self.published_log.fetch_max(log_end, Ordering::AcqRel);
+                self.published_log.fetch_max(log_end, Ordering::SeqCst);
                 self.visible.fetch_max(seq, Ordering::SeqCst);
                 advanced = true;
             }
@@ -140,14 +149,28 @@ impl Pipeline {
     ///
     /// # Errors
     /// `ReadOnly`: an older write failed after it was numbered, so `seq` will never be visible.
+    #[inline]
     pub fn wait_visible(&self, seq: SeqNo) -> Result<()> {
+        self.wait_for(|| self.visible.load(Ordering::SeqCst) >= seq.0)
+    }
+
+    /// Waits until everything in the logs before `position` is published.
+    ///
+    /// # Errors
+    /// As [`wait_visible`](Self::wait_visible).
+    pub fn wait_published(&self, position: LogPosition) -> Result<()> {
+        self.wait_for(|| self.published_log.load(Ordering::SeqCst) >= position)
+    }
+
+    #[inline]
+    fn wait_for(&self, reached: impl Fn() -> bool) -> Result<()> {
         let backoff = Backoff::new();
-        while self.visible() < seq {
-            if self.broken.load(Ordering::Acquire) {
+        while !reached() {
+            if self.is_broken() {
                 return Err(Error::read_only("an earlier write failed after it was numbered; reopen the database"));
             }
             if backoff.is_completed() {
-                self.sleep_until(seq);
+                self.sleep_unless(&reached);
             } else {
                 backoff.snooze();
             }
@@ -166,11 +189,11 @@ impl Pipeline {
         self.broken.load(Ordering::Acquire)
     }
 
-    fn sleep_until(&self, seq: SeqNo) {
+    fn sleep_unless(&self, reached: impl Fn() -> bool) {
         let mut guard = self.sleep.lock();
-        // SeqCst on both sides: either the publisher sees the sleeper, or the sleeper sees the number.
+        // SeqCst on both sides: either the publisher sees the sleeper, or the sleeper sees what was published.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        if self.visible.load(Ordering::SeqCst) < seq.0 && !self.broken.load(Ordering::Acquire) {
+        if !reached() && !self.is_broken() {
             self.wake.wait(&mut guard);
         }
         self.sleepers.fetch_sub(1, Ordering::SeqCst);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::FamilyOptions;
 use parking_lot::{Condvar, Mutex};
 use vfs::Vfs;
@@ -47,6 +48,16 @@ impl StallCause {
             StallCause::MemtableSwitch => "memtable-switch",
             StallCause::LogSwitch => "log-switch",
             StallCause::Pipeline => "pipeline-full",
+        }
+    }
+
+    fn ticker(self) -> Ticker {
+        match self {
+            StallCause::Memtables => Ticker::StallMemtablesMicros,
+            StallCause::Level0 => Ticker::StallL0Micros,
+            StallCause::PendingCompaction => Ticker::StallPendingCompactionMicros,
+            StallCause::MemtableSwitch | StallCause::LogSwitch => Ticker::StallSpareMicros,
+            StallCause::Pipeline => Ticker::StallPipelineMicros,
         }
     }
 }
@@ -132,6 +143,7 @@ struct Counter {
 /// The gate that every writer passes. One atomic load where nothing is behind.
 pub(crate) struct Stall {
     vfs: Arc<dyn Vfs>,
+    statistics: Option<Arc<Statistics>>,
     /// Debt in millionths, of the family that is most behind; `STOPPED` at the stop trigger.
     debt: AtomicU32,
     cause: AtomicU32,
@@ -149,10 +161,11 @@ pub(crate) struct Stall {
 const STOPPED: u32 = 1_000_000;
 
 impl Stall {
-    pub fn new(vfs: Arc<dyn Vfs>, delayed_write_rate: u64) -> Self {
+    pub fn new(vfs: Arc<dyn Vfs>, statistics: Option<Arc<Statistics>>, delayed_write_rate: u64) -> Self {
         let rate = if delayed_write_rate == 0 { DELAYED_BYTES_PER_SECOND } else { delayed_write_rate as f64 };
         Stall {
             vfs,
+            statistics,
             debt: AtomicU32::new(0),
             cause: AtomicU32::new(0),
             rate,
@@ -257,6 +270,11 @@ impl Stall {
         if let Some(counter) = self.counters.get(cause as usize) {
             counter.waits.fetch_add(1, Ordering::Relaxed);
             counter.micros.fetch_add(micros, Ordering::Relaxed);
+        }
+        if let Some(statistics) = &self.statistics {
+            statistics.add(Ticker::StallMicros, micros);
+            statistics.add(cause.ticker(), micros);
+            statistics.record(Histogram::WriteStall, micros);
         }
     }
 

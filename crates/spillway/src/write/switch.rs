@@ -39,7 +39,7 @@ impl Core {
     /// As [`wait_for_queue_room`](Self::wait_for_queue_room), and no longer than the mutable memtable is `full_id`.
     fn wait_for_queue(&self, family: &Arc<Family>, full_id: Option<u64>, options: &WriteOptions) -> Result<()> {
         let start = self.context.vfs.now();
-        let mut waited = false;
+        let mut waiting = None;
         let mut state = self.state.lock();
         loop {
             self.check_writable()?;
@@ -53,7 +53,10 @@ impl Core {
                 return Err(stalled());
             }
             full.flush_wanted_through = SeqNo::MAX.min(full.flush_wanted_through.max(newest(full)));
-            waited = true;
+            if waiting.is_none() {
+                waiting = Some(family.writer_waits());
+                self.upkeep.raise(); // which tells listeners
+            }
             if self.context.vfs.runs_inline() {
                 drop(state);
                 self.drive();
@@ -64,8 +67,9 @@ impl Core {
             }
         }
         drop(state);
-        if waited {
+        if waiting.take().is_some() {
             self.stall.count_since(StallCause::Memtables, start);
+            self.upkeep.raise();
         }
         Ok(())
     }
@@ -110,7 +114,7 @@ impl Core {
         let next = self.context.queue_memtable(made, commit.last_seq);
         let old = std::mem::replace(&mut family.mutable, next);
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
-        old.seal_at(commit.last_seq);
+        old.seal_at(commit.last_seq, self.pipeline.entered_log());
         family.queue.insert(0, old);
         family.family.set_mutable(&family.mutable);
         // The view is swapped before any number that needs it is given out, so before it is published (V1).

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::metrics::{Statistics, Ticker, tick};
 use base::{Error, Result};
 use vfs::{IoClass, RandomFile};
 
 use super::readahead::Readahead;
+use super::{TableContext, counts};
 use crate::TableReadOptions;
 use crate::block::Block;
 use crate::cache::{BlockKey, Priority};
@@ -51,6 +53,7 @@ pub struct TableFile {
     /// This table's number in the cache.
     id: u64,
     pub index_format: IndexFormat,
+    statistics: Option<Arc<Statistics>>,
 }
 
 impl TableFile {
@@ -59,10 +62,12 @@ impl TableFile {
         path: PathBuf,
         bytes: u64,
         footer: Footer,
-        cache: Option<Arc<BlockCache>>,
+        context: &TableContext,
     ) -> Self {
+        let (cache, statistics) = (context.cache.clone(), context.statistics.clone());
         let id = cache.as_ref().map_or(0, |cache| cache.new_id());
-        TableFile { file, path, bytes, footer, dictionary: None, cache, id, index_format: IndexFormat::default() }
+        let index_format = IndexFormat::default();
+        TableFile { file, path, bytes, footer, dictionary: None, cache, id, index_format, statistics }
     }
 
     /// The same table read through `file` from now on.
@@ -72,6 +77,10 @@ impl TableFile {
 
     pub fn footer(&self) -> &Footer {
         &self.footer
+    }
+
+    pub fn statistics(&self) -> &Option<Arc<Statistics>> {
+        &self.statistics
     }
 
     pub fn path(&self) -> &PathBuf {
@@ -145,12 +154,18 @@ impl TableFile {
         if fetch.verify_checksums {
             self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d]))?;
         }
-        decompress(kind, stored, dictionary)
+        let contents = decompress(kind, stored, dictionary)?;
+        if contents.is_some() {
+            tick(&self.statistics, Ticker::NumberBlockDecompressed, 1);
+        }
+        Ok(contents)
     }
 
     fn check(&self, handle: BlockHandle, stored: &[u8], kind: u8, expected: u32) -> Result<()> {
         let computed = self.checksum_at(handle.offset, stored, kind);
+        tick(&self.statistics, Ticker::BlockChecksumComputed, 1);
         if self.footer.checksum != base::checksum::ChecksumKind::None && computed != expected {
+            tick(&self.statistics, Ticker::BlockChecksumMismatch, 1);
             let message = format!(
                 "block of {} bytes has checksum {computed:#010x}, its trailer says {expected:#010x}",
                 stored.len()
@@ -228,12 +243,19 @@ impl TableFile {
         let key = BlockKey { id: self.id, offset: handle.offset };
         if let Some(found) = self.cache.as_ref().filter(|_| fetch.ask_cache).and_then(|cache| cache.get(key)) {
             found.check(role).map_err(|e| self.locate(e, handle))?;
+            if let Some(statistics) = &self.statistics {
+                counts::hit(statistics, role, &found);
+            }
             return Ok(found);
         }
         let block = Arc::new(load().map_err(|e| self.locate(e, handle))?);
+        let mut kept = None;
         if let Some(cache) = self.cache.as_ref().filter(|_| fetch.fill_cache) {
             let priority = if role == BlockRole::Entries { Priority::Low } else { Priority::High };
-            cache.insert(key, block.clone(), block.memory_bytes(), priority);
+            kept = Some(cache.insert(key, block.clone(), block.memory_bytes(), priority));
+        }
+        if let Some(statistics) = self.statistics.as_ref().filter(|_| self.cache.is_some() && fetch.ask_cache) {
+            counts::miss(statistics, role, &block, kept);
         }
         Ok(block)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
+use base::metrics::{Ticker, tick};
 use base::{InternalOrder, Result, key};
 
 use super::file::{Fetch, TableFile};
@@ -38,7 +39,10 @@ impl TableFilter {
         }
         let user_key = order.user.strip_timestamp(key::user_key(target));
         if self.whole_keys {
-            return self.may_match(user_key, target, order, (file, fetch));
+            let may_match = self.may_match(user_key, target, order, (file, fetch))?;
+            let ticker = if may_match { Ticker::BloomFilterFullPositive } else { Ticker::BloomFilterUseful };
+            tick(file.statistics(), ticker, 1);
+            return Ok(may_match);
         }
         self.may_hold_prefix(target, order, file, fetch)
     }
@@ -52,10 +56,13 @@ impl TableFilter {
         fetch: Fetch,
     ) -> Result<bool> {
         let user_key = order.user.strip_timestamp(key::user_key(target));
-        match self.prefix_extractor.as_ref().and_then(|extractor| extractor.prefix(user_key)) {
-            Some(prefix) => self.may_match(prefix, target, order, (file, fetch)),
-            None => Ok(true),
-        }
+        let Some(prefix) = self.prefix_extractor.as_ref().and_then(|extractor| extractor.prefix(user_key)) else {
+            return Ok(true);
+        };
+        let may_match = self.may_match(prefix, target, order, (file, fetch))?;
+        tick(file.statistics(), Ticker::BloomFilterPrefixChecked, 1);
+        tick(file.statistics(), Ticker::BloomFilterPrefixUseful, u64::from(!may_match));
+        Ok(may_match)
     }
 
     /// Where the partitions lie; none for a whole filter.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use base::metrics::{Ticker, tick};
 use base::{LookupKey, ParsedKey, Result, SeqNo, ValueKind, key};
 
 use super::index::IndexCursor;
@@ -34,7 +35,8 @@ impl BlockBasedTable {
         }
         let mut index = self.index.cursor(&self.file, fetch)?;
         let mut data = BlockCursor::with_buffer(self.global, KEY_BUFFER.take());
-        let result = self.get_at(key, fetch, &mut Position { index: &mut index, data: &mut data, handle: None }, visit);
+        let mut position = Position { index: &mut index, data: &mut data, handle: None };
+        let result = self.get_at(key, fetch, &mut position, visit);
         let mut buffer = data.into_buffer();
         buffer.clear();
         buffer.shrink_to(KEY_BUFFER_KEPT_MAX);
@@ -69,6 +71,7 @@ impl BlockBasedTable {
 
     fn get_at(&self, key: &LookupKey, fetch: Fetch, position: &mut Position<'_>, visit: Visit<'_>) -> Result<()> {
         let user_key = key.user_key();
+        let mut awaits_first = true;
         let mut found = position.index.seek(key.internal(), &self.order, &self.file, fetch)?;
         while found {
             let Some(slot) = position.index.slot() else { break };
@@ -85,7 +88,7 @@ impl BlockBasedTable {
                 position.data.set_block(self.file.data_block(handle, fetch, None)?);
                 position.handle = Some(handle);
             }
-            let walked = self.walk_block(key, position.data, visit);
+            let walked = self.walk_block(key, position.data, &mut awaits_first, visit);
             let walked = walked.map_err(|e| e.at_path(self.file.path()).at_offset(handle.offset))?;
             if matches!(walked, Walk::Done) || !may_go_on {
                 break;
@@ -95,8 +98,14 @@ impl BlockBasedTable {
         Ok(())
     }
 
-    /// Shows the entries of the key that one block has.
-    fn walk_block(&self, key: &LookupKey, data: &mut BlockCursor, visit: Visit<'_>) -> Result<Walk> {
+    /// Shows the entries of the key that one block has. `awaits_first`: none was shown before; the first is counted.
+    fn walk_block(
+        &self,
+        key: &LookupKey,
+        data: &mut BlockCursor,
+        awaits_first: &mut bool,
+        visit: Visit<'_>,
+    ) -> Result<Walk> {
         let Some(mut valid) = data.seek_for_get(key.internal(), &self.order) else {
             return Ok(Walk::BlockEnded);
         };
@@ -108,6 +117,9 @@ impl BlockBasedTable {
             let Some(entry) = ParsedKey::parse(data.key()) else {
                 return Err(unknown_kind(data.key()));
             };
+            if std::mem::take(awaits_first) && self.filter.as_ref().is_some_and(|filter| filter.whole_keys) {
+                tick(self.file.statistics(), Ticker::BloomFilterFullTruePositive, 1);
+            }
             let value = TableValue { bytes: data.value(), owner: Some((data.block(), data.value_range().start)) };
             if !visit(entry.seq, entry.kind, value) {
                 return Ok(Walk::Done);

@@ -2,6 +2,7 @@
 //!
 //! *Thread safety*: an open table is immutable; what changes is the block cache, which locks for itself.
 
+mod counts;
 mod cursor;
 mod estimate;
 mod file;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
+use base::metrics::Statistics;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
 use vfs::IoClass;
@@ -46,6 +48,8 @@ pub struct TableContext {
     /// takes it. `None` where no MANIFEST tells.
     pub largest_seq: Option<SeqNo>,
     pub class: IoClass,
+    /// Where reads are counted; `None` counts nothing.
+    pub statistics: Option<Arc<Statistics>>,
 }
 
 impl Default for TableContext {
@@ -58,6 +62,7 @@ impl Default for TableContext {
             prefix_extractor: None,
             largest_seq: None,
             class: IoClass::Other,
+            statistics: None,
         }
     }
 }

@@ -94,7 +94,7 @@ impl BlockBasedTable {
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
         let footer = Footer::decode(&tail.bytes, file_bytes)?;
         let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: context.class };
-        let through_tail = TableFile::new(Arc::new(tail), path.into(), file_bytes, footer, context.cache.clone());
+        let through_tail = TableFile::new(Arc::new(tail), path.into(), file_bytes, footer, context);
         let mut opening = Opening { context, file: through_tail, fetch };
 
         let metaindex = opening.metaindex()?;
@@ -215,9 +215,10 @@ impl Opening<'_> {
         self.context.cache.is_none() || !self.context.cache_index_and_filter || self.context.pin_index_and_filter
     }
 
-    /// How index and filter are fetched: into the cache only where the cache is to be charged for them.
+    /// How index and filter are fetched: through the cache only where the cache is to be charged for them.
     fn held(&self) -> Fetch {
-        Fetch { fill_cache: self.context.cache_index_and_filter, ..self.fetch }
+        let through_cache = self.context.cache_index_and_filter;
+        Fetch { ask_cache: through_cache, fill_cache: through_cache, ..self.fetch }
     }
 
     fn tombstones(&self, metaindex: &Metaindex, global: GlobalSeq) -> Result<Option<Arc<FragmentedTombstones>>> {

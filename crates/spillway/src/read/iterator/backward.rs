@@ -19,7 +19,7 @@ impl DbIterator {
     /// Shows the last key, from the cursor back, that exists.
     pub(super) fn settle_backward(&mut self) -> bool {
         let mut covered_run = 0;
-        let mut skipped = 0;
+        self.hidden = 0;
         while self.cursor.valid() {
             let passing = user_key(self.cursor.key());
             if self.bounds.is_before_lower(&self.context.order, passing) || self.leaves_prefix(passing) {
@@ -27,7 +27,7 @@ impl DbIterator {
             }
             self.save_key();
             let covered = self.cover.newest_over(&self.key);
-            match self.resolve_backward(covered, &mut skipped) {
+            match self.resolve_backward(covered) {
                 // An error of the cursor may have hidden a newer version.
                 Ok(_) if self.cursor.status().is_err() => return self.cursor_ended(),
                 Ok(true) => {
@@ -37,7 +37,7 @@ impl DbIterator {
                 Ok(false) => {}
                 Err(error) => return self.fail(error),
             }
-            if skipped > self.skippable_max {
+            if self.hidden > self.skippable_max {
                 return self.fail_skipping();
             }
             covered_run = if covered > SeqNo::ZERO { covered_run + 1 } else { 0 };
@@ -50,8 +50,9 @@ impl DbIterator {
     }
 
     /// Works out the value of `key`, whose oldest entry the cursor stands on, and moves the cursor before all of them;
-    /// false where the key does not exist. Entries older than `covered` are deleted; `skipped` counts hidden ones.
-    fn resolve_backward(&mut self, covered: SeqNo, skipped: &mut u64) -> Result<bool> {
+    /// false where the key does not exist. Entries older than `covered` are deleted; hidden ones are
+    /// counted.
+    fn resolve_backward(&mut self, covered: SeqNo) -> Result<bool> {
         let mut latest = Latest::Absent;
         let mut steps = 0;
         self.operands.clear();
@@ -59,7 +60,7 @@ impl DbIterator {
             let internal_key = self.cursor.key();
             let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };
             if entry.seq > self.seq {
-                self.pass_newer(skipped);
+                self.pass_newer();
                 break;
             }
             if steps > self.steps_max {
@@ -67,7 +68,7 @@ impl DbIterator {
             }
             latest = self.take_version(entry.kind, entry.seq < covered, latest)?;
             if latest == Latest::Absent && self.operands.is_empty() {
-                *skipped += 1;
+                self.hidden += 1;
             }
             steps += 1;
             if !self.cursor.prev() || !self.stands_on_key() {
@@ -112,19 +113,21 @@ impl DbIterator {
     }
 
     /// Moves the cursor before the entries of `key` that are too new.
-    fn pass_newer(&mut self, skipped: &mut u64) {
+    fn pass_newer(&mut self) {
         for _ in 0..self.steps_max {
-            *skipped += 1;
+            self.hidden += 1;
             if !self.cursor.prev() || !self.stands_on_key() {
                 return;
             }
         }
+        self.count_reseek();
         self.seek_before_key();
     }
 
     /// What [`resolve_backward`](Self::resolve_backward) does, for a key of many versions: from the newest visible one.
     #[cold]
     fn resolve_by_seek(&mut self, covered: SeqNo) -> Result<bool> {
+        self.count_reseek();
         self.target.clear();
         append(&mut self.target, &self.key, self.seq, SEEK_KIND);
         self.cursor.seek(&self.target);
@@ -137,6 +140,7 @@ impl DbIterator {
     /// Seeks past the entries that the tombstone over `key` deletes.
     #[cold]
     fn jump_backward(&mut self) {
+        self.count_reseek();
         if let (true, Some(hole)) = (self.cursor.valid(), self.cover.hole()) {
             self.target.clear();
             append(&mut self.target, hole.start, SeqNo::MAX, SEEK_KIND);

@@ -23,7 +23,7 @@ impl DbIterator {
     pub(super) fn settle_forward(&mut self, mut hide_key: bool) -> bool {
         let mut run = 0;
         let mut run_of = Hidden::Deleted;
-        let mut skipped = 0;
+        self.hidden = 0;
         while self.cursor.valid() {
             let internal_key = self.cursor.key();
             let Some(ParsedKey { user_key, seq, kind }) = ParsedKey::parse(internal_key) else {
@@ -49,8 +49,8 @@ impl DbIterator {
                     ValueKind::RangeDeletion => return self.fail(bad_entry(internal_key)),
                 }
             };
-            skipped += 1;
-            if skipped > self.skippable_max {
+            self.hidden += 1;
+            if self.hidden > self.skippable_max {
                 return self.fail_skipping();
             }
             if hidden == Hidden::Deleted {
@@ -72,6 +72,7 @@ impl DbIterator {
     /// Seeks past the run of hidden entries that the cursor stands in.
     #[cold]
     fn jump_forward(&mut self, hidden: Hidden) {
+        self.count_reseek();
         match hidden {
             Hidden::TooNew => {
                 self.target.clear();

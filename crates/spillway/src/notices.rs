@@ -1,0 +1,129 @@
+//! What the upkeep thread tells the outside from time to time: changes of back-pressure, and dumps of the statistics.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::FamilyId;
+use base::extend::Event;
+
+use crate::core::{Core, FamilyState};
+use crate::write::stall::{Debt, StallCause};
+
+/// How writes to a family are held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StallCondition {
+    cause: StallCause,
+    /// Stopped altogether; slowed down otherwise.
+    stopped: bool,
+}
+
+/// The families that listeners were told are held up, and how.
+pub(crate) type ToldStalls = BTreeMap<FamilyId, (String, StallCondition)>;
+
+impl StallCondition {
+    /// `None` where writes go freely.
+    fn of(family: &FamilyState) -> Option<Self> {
+        if family.family.has_waiting_writers() {
+            return Some(StallCondition { cause: StallCause::Memtables, stopped: true });
+        }
+        let debt = Debt::of(&family.version, family.pending_compaction_bytes, &family.family.options());
+        (debt.level > 0.0).then_some(StallCondition { cause: debt.cause, stopped: debt.level >= 1.0 })
+    }
+}
+
+impl Core {
+    /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
+    /// since the last look goes untold.
+    pub(crate) fn tell_stall_changes(&self) {
+        if self.context.listeners.is_empty() {
+            return;
+        }
+        let now: ToldStalls = {
+            let state = self.state.lock();
+            let held_up = |f: &FamilyState| Some((f.family.id(), (f.family.name().to_owned(), StallCondition::of(f)?)));
+            state.families.values().filter_map(held_up).collect()
+        };
+        let mut told = self.told_stalls.lock();
+        let before = std::mem::replace(&mut *told, now.clone());
+        drop(told);
+        let freed = before.iter().filter(|(id, _)| !now.contains_key(id)).map(|(_, (family, condition))| {
+            let (family, cause) = (family.clone(), condition.cause.name());
+            Event::StallChanged { family, cause, delayed: false, stopped: false }
+        });
+        let changed = now.iter().filter(|(id, condition)| before.get(id) != Some(condition));
+        let held_up = changed.map(|(_, (family, StallCondition { cause, stopped }))| Event::StallChanged {
+            family: family.clone(),
+            cause: cause.name(),
+            delayed: !stopped,
+            stopped: *stopped,
+        });
+        freed.chain(held_up).for_each(|event| self.context.notify(&event));
+    }
+
+    /// The upkeep thread's life.
+    pub(crate) fn keep_up_until_closed(&self) {
+        let now = || self.context.vfs.now();
+        let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
+        let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), now());
+        while !self.is_closing() {
+            self.upkeep.wait(dumps.until_next(now()));
+            self.keep_up();
+            if dumps.take_due(now())
+                && let Some(statistics) = &self.context.statistics
+            {
+                tracing::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
+            }
+        }
+    }
+}
+
+/// When statistics are dumped.
+struct Dumps {
+    /// Zero for never.
+    period: Duration,
+    next: Duration,
+}
+
+impl Dumps {
+    fn every(period: Duration, now: Duration) -> Self {
+        Dumps { period, next: now + period }
+    }
+
+    /// `None` where there is none to wait for.
+    fn until_next(&self, now: Duration) -> Option<Duration> {
+        (!self.period.is_zero()).then(|| self.next.saturating_sub(now))
+    }
+
+    /// Whether one is due; the next then is a period away, however late this one was.
+    fn take_due(&mut self, now: Duration) -> bool {
+        let is_due = !self.period.is_zero() && now >= self.next;
+        if is_due {
+            self.next = now + self.period;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_come_once_a_period() {
+        let at = Duration::from_secs;
+        let mut dumps = Dumps::every(at(10), at(5));
+        assert_eq!(dumps.until_next(at(8)), Some(at(7)));
+        assert!(!dumps.take_due(at(14)));
+        assert!(dumps.take_due(at(32)), "late");
+        assert!(!dumps.take_due(at(33)), "missed ones are not made up for");
+        assert_eq!(dumps.until_next(at(33)), Some(at(9)));
+        assert!(dumps.take_due(at(42)));
+    }
+
+    #[test]
+    fn a_period_of_zero_is_never() {
+        let mut dumps = Dumps::every(Duration::ZERO, Duration::from_secs(5));
+        assert_eq!(dumps.until_next(Duration::from_secs(9)), None);
+        assert!(!dumps.take_due(Duration::from_secs(1_000_000)));
+    }
+}

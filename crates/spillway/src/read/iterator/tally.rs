@@ -1,0 +1,108 @@
+//! What an iterator counts of itself, where statistics are kept: gathered in the iterator, added to them when it is
+//! dropped, so that a step costs no atomic operation.
+
+use std::sync::Arc;
+
+use base::metrics::{Histogram, Ticker};
+
+use super::DbIterator;
+use crate::meter::Meter;
+
+/// The ways to move.
+#[derive(Clone, Copy)]
+pub(super) enum Move {
+    Seek,
+    Next,
+    Prev,
+}
+
+#[derive(Default)]
+struct Moves {
+    made: u64,
+    found: u64,
+}
+
+pub(super) struct Tally {
+    meter: Arc<Meter>,
+    seeks: Moves,
+    nexts: Moves,
+    prevs: Moves,
+    /// Of keys and values shown.
+    bytes: u64,
+    skipped: u64,
+    reseeks: u64,
+}
+
+impl Tally {
+    pub fn new(meter: &Arc<Meter>) -> Box<Self> {
+        meter.statistics.add(Ticker::IteratorCreated, 1);
+        let meter = meter.clone();
+        let (seeks, nexts, prevs) = Default::default();
+        Box::new(Tally { meter, seeks, nexts, prevs, bytes: 0, skipped: 0, reseeks: 0 })
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        let totals = [
+            (Ticker::NumberDbSeek, self.seeks.made),
+            (Ticker::NumberDbSeekFound, self.seeks.found),
+            (Ticker::NumberDbNext, self.nexts.made),
+            (Ticker::NumberDbNextFound, self.nexts.found),
+            (Ticker::NumberDbPrev, self.prevs.made),
+            (Ticker::NumberDbPrevFound, self.prevs.found),
+            (Ticker::IterBytesRead, self.bytes),
+            (Ticker::NumberIterSkip, self.skipped),
+            (Ticker::NumberReseeksInIteration, self.reseeks),
+            (Ticker::IteratorDeleted, 1),
+        ];
+        totals.into_iter().for_each(|(ticker, total)| self.meter.statistics.add(ticker, total));
+    }
+}
+
+impl DbIterator {
+    /// Seeks by `seek`, timed where statistics are kept.
+    #[inline]
+    pub(super) fn counted_seek(&mut self, seek: impl FnOnce(&mut Self) -> bool) -> bool {
+        let Some(start) = self.tally.as_ref().map(|tally| tally.meter.now()) else {
+            return seek(self);
+        };
+        let found = seek(self);
+        if let Some(tally) = &self.tally {
+            tally.meter.record_since(Histogram::DbSeek, start);
+        }
+        self.counted(Move::Seek, found)
+    }
+
+    /// Counts a move that has been made; returns `found`.
+    #[inline]
+    pub(super) fn counted(&mut self, how: Move, found: bool) -> bool {
+        if self.tally.is_some() {
+            self.count(how, found);
+        }
+        found
+    }
+
+    #[cold]
+    fn count(&mut self, how: Move, found: bool) {
+        let bytes = self.key().len() + self.value().len();
+        let Some(tally) = &mut self.tally else { return };
+        let moves = match how {
+            Move::Seek => &mut tally.seeks,
+            Move::Next => &mut tally.nexts,
+            Move::Prev => &mut tally.prevs,
+        };
+        moves.made += 1;
+        moves.found += u64::from(found);
+        tally.bytes += bytes as u64; // none where nothing is shown
+        tally.skipped += self.hidden;
+    }
+
+    /// Counts a seek past entries that are not shown.
+    #[inline]
+    pub(super) fn count_reseek(&mut self) {
+        if let Some(tally) = &mut self.tally {
+            tally.reseeks += 1;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! CURRENT, the MANIFEST and tables: missing, wrong, or not what they say.
+
+use std::path::Path;
+
+use base::{FamilyId, FileNumber, SeqNo};
+use spillway::{Db, ErrorKind};
+use testkit::run::DIR;
+use vfs::Vfs;
+
+use crate::common::{SCRIPT, copy, database, files, manifest, options, read, refused};
+
+fn current() -> std::path::PathBuf {
+    Path::new(DIR).join("CURRENT")
+}
+
+#[test]
+fn a_current_that_names_no_manifest_is_refused() {
+    let whole = database(SCRIPT);
+    let name = manifest(&whole).file_name().unwrap().to_string_lossy().into_owned();
+    let wrong = [
+        "../MANIFEST-000001\n".to_owned(),
+        format!("../db/{name}\n"),
+        format!("/db/{name}\n"),
+        format!("./{name}\n"),
+        String::new(),
+        "\n".to_owned(),
+        name.clone(),
+        format!("{name}\n\n"),
+        format!("{name}\0\n"),
+        "MANIFEST-\n".to_owned(),
+        "MANIFEST-99999999999999999999999\n".to_owned(),
+        "OPTIONS-000007\n".to_owned(),
+        "x".repeat(1 << 20),
+    ];
+    for text in wrong {
+        let vfs = copy(&whole);
+        vfs.write_file(&current(), text.as_bytes()).unwrap();
+        let error = refused(&vfs, &current());
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error:?} for {:?}", &text[..text.len().min(40)]);
+    }
+}
+
+#[test]
+fn a_manifest_that_is_missing_is_named() {
+    let vfs = database(SCRIPT);
+    let manifest = manifest(&vfs);
+    vfs.remove_file(&manifest).unwrap();
+    assert_eq!(refused(&vfs, &manifest).kind(), ErrorKind::Corruption);
+}
+
+#[test]
+fn without_a_current_a_database_is_not_made_over_the_old_one() {
+    let vfs = database(SCRIPT);
+    vfs.remove_file(&current()).unwrap();
+    let error = read(&vfs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+    assert!(!files(&vfs, ".sst").is_empty(), "tables are still there");
+}
+
+#[test]
+fn tables_that_are_missing_or_of_another_length_are_named() {
+    let whole = database(SCRIPT);
+    for table in files(&whole, ".sst") {
+        let len = whole.read_file(&table).unwrap().len();
+        let vfs = copy(&whole);
+        vfs.remove_file(&table).unwrap();
+        assert_eq!(refused(&vfs, &table).kind(), ErrorKind::Corruption);
+        for wrong in [0, 1, len / 2, len - 1, len + 1, len + 4096] {
+            let vfs = copy(&whole);
+            vfs.truncate(&table, wrong).unwrap();
+            assert_eq!(refused(&vfs, &table).kind(), ErrorKind::Corruption, "{wrong} of {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn tables_that_changed_places_are_refused() {
+    let whole = database(SCRIPT);
+    let tables = files(&whole, ".sst");
+    for (one, other) in tables.iter().zip(&tables[1..]) {
+        let vfs = copy(&whole);
+        let (of_one, of_other) = (vfs.read_file(one).unwrap(), vfs.read_file(other).unwrap());
+        vfs.write_file(one, &of_other).unwrap();
+        vfs.write_file(other, &of_one).unwrap();
+        match read(&vfs) {
+            Ok(contents) => assert_eq!(contents, read(&copy(&whole)).unwrap()),
+            Err(error) => assert!([Some(&**one), Some(&**other)].contains(&error.path()), "{error:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_manifest_of_any_length_gives_all_or_an_error() {
+    let whole = database(SCRIPT);
+    let manifest = manifest(&whole);
+    let expected = read(&copy(&whole)).unwrap();
+    let len = whole.read_file(&manifest).unwrap().len();
+    for cut in 0..len {
+        let vfs = copy(&whole);
+        vfs.truncate(&manifest, cut).unwrap();
+        match read(&vfs) {
+            Ok(contents) => assert_eq!(contents, expected, "cut to {cut} of {len} bytes"),
+            Err(error) => assert!(error.path().is_some(), "cut to {cut} of {len} bytes: {error:?}"),
+        }
+    }
+}
+
+/// A MANIFEST record of ours, well-formed, that says what cannot be.
+fn with_edit(edit: spillway::version::edit::VersionEdit) -> std::sync::Arc<vfs::MemoryVfs> {
+    let vfs = database(SCRIPT);
+    let path = manifest(&vfs);
+    let mut bytes = vfs.read_file(&path).unwrap();
+    let payload = spillway::version::edit_codec::encode_record(&[edit]);
+    let framed = log::framed::frame_record(&payload, bytes.len() as u64);
+    bytes.extend(framed);
+    vfs.write_file(&path, &bytes).unwrap();
+    vfs
+}
+
+#[test]
+fn overlapping_tables_in_a_level_are_refused() {
+    let plain = database(SCRIPT);
+    let recovered = spillway::version::recover::recover(&*plain, Path::new(DIR)).unwrap();
+    let family = recovered.families.iter().find(|family| family.id == FamilyId::DEFAULT).unwrap();
+    let (level, table) = family.tables.iter().find(|(level, _)| *level > 0).expect("a table below level 0");
+    let mut twin = table.clone();
+    twin.number = FileNumber(family.tables.iter().map(|(_, meta)| meta.number.0).max().unwrap());
+    let mut other = family.tables.iter().find(|(_, meta)| meta.number == twin.number).unwrap().1.clone();
+    (other.smallest, other.largest) = (table.smallest.clone(), table.largest.clone());
+    let edit = spillway::version::edit::VersionEdit {
+        deleted: vec![(0, other.number)],
+        added: vec![(*level, other)],
+        ..spillway::version::edit::VersionEdit::new(FamilyId::DEFAULT)
+    };
+    let vfs = with_edit(edit);
+    let error = read(&vfs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error:?}");
+    assert!(error.message().contains("overlap"), "{error:?}");
+}
+
+#[test]
+fn sequence_numbers_at_their_end_are_no_wrap_around() {
+    let edit = spillway::version::edit::VersionEdit {
+        last_seq: Some(SeqNo(SeqNo::MAX.0 - 1)),
+        ..spillway::version::edit::VersionEdit::new(FamilyId::DEFAULT)
+    };
+    let vfs = with_edit(edit);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let family = db.default_family();
+    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &spillway::WriteOptions::synced());
+    put("last").unwrap();
+    let error = put("one too many").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error:?}");
+    assert!(error.message().contains("sequence numbers"), "{error:?}");
+    drop(db);
+    let contents = read(&vfs).unwrap();
+    assert!(contents["default"].contains_key(&b"last"[..]) && !contents["default"].contains_key(&b"one too many"[..]));
+}

@@ -1,0 +1,149 @@
+//! Disks that fill up: real ones of 32 MiB (tmpfs, and ext4 on a loop device, where the machine lets us mount them) and
+//! one in memory. Writing fails with an error and never with a signal; what was acknowledged stays readable, and is
+//! there when there is room again.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillway::{Db, ErrorKind, ReadOptions, WriteOptions};
+use testkit::profile::{self, Profile};
+use testkit::random::Random;
+use testkit::threads::within;
+use vfs::{MemoryVfs, RealVfs, Vfs};
+
+const LIMIT: Duration = Duration::from_secs(120);
+const DISK_MIB: usize = 32;
+const VALUE_BYTES: usize = 20_000;
+
+/// Bytes that do not compress.
+fn value(number: u64) -> Vec<u8> {
+    let mut random = Random::new(number);
+    (0..VALUE_BYTES / 8).flat_map(|_| random.draw().to_le_bytes()).collect()
+}
+
+fn open(vfs: &Arc<dyn Vfs>, dir: &Path, profile: Profile) -> Db {
+    Db::open(dir, &profile.open_options(vfs.clone(), ["other"])).unwrap()
+}
+
+fn check(db: &Db, written: u64) {
+    let family = db.default_family();
+    for number in 0..written {
+        let found = db.get(&family, &number.to_be_bytes(), &ReadOptions::default()).unwrap();
+        assert!(found.as_deref() == Some(&value(number)[..]), "write {number} of {written} is lost");
+    }
+}
+
+/// Writes until nothing more is taken; returns how many writes were.
+fn fill(db: &Db, from: u64) -> u64 {
+    let family = db.default_family();
+    let most = (4 * DISK_MIB << 20) / VALUE_BYTES;
+    for number in from..from + most as u64 {
+        let options = WriteOptions { sync: number % 8 == 0, ..WriteOptions::default() };
+        if let Err(error) = db.put(&family, &number.to_be_bytes(), &value(number), &options) {
+            let expected = matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::ReadOnly);
+            assert!(expected, "an error of another kind: {error:?}");
+            assert!(error.to_string().contains("space") || error.kind() == ErrorKind::NoSpace, "no reason: {error}");
+            return number;
+        }
+    }
+    panic!("the disk of {DISK_MIB} MiB took {} MiB", 4 * DISK_MIB);
+}
+
+/// Fills the disk, frees space by `make_room`, and goes on, both ways: resumed and reopened.
+fn fill_and_go_on(vfs: Arc<dyn Vfs>, dir: &Path, profile: Profile, make_room: impl Fn()) {
+    let db = open(&vfs, dir, profile);
+    let written = fill(&db, 0);
+    assert!(written > 50, "full after {written} writes");
+    check(&db, written);
+    make_room();
+    // Where resuming is refused, the error says that a reopening is needed.
+    match db.resume() {
+        Ok(()) => check(&db, written),
+        Err(error) => assert!(!error.message().is_empty()),
+    }
+    drop(db);
+    let db = open(&vfs, dir, profile);
+    check(&db, written);
+    // The write that failed may be there; it is written again.
+    let family = db.default_family();
+    db.put(&family, &written.to_be_bytes(), &value(written), &WriteOptions::synced()).unwrap();
+    db.flush(&[&family]).unwrap();
+    drop(db);
+    check(&open(&vfs, dir, profile), written + 1);
+}
+
+/// A mounted file system, gone when dropped.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn run(command: &str, arguments: &[&str]) -> bool {
+        Command::new(command).args(arguments).output().is_ok_and(|output| output.status.success())
+    }
+
+    fn tmpfs(at: &Path) -> Option<Mount> {
+        let path = at.to_str()?;
+        let size = format!("size={DISK_MIB}m");
+        Self::run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", path]).then(|| Mount(at.to_owned()))
+    }
+
+    fn ext4(at: &Path, image: &Path) -> Option<Mount> {
+        std::fs::write(image, vec![0; DISK_MIB << 20]).ok()?;
+        let (path, image) = (at.to_str()?, image.to_str()?);
+        let mounted = Self::run("mkfs.ext4", &["-q", "-F", image]) && Self::run("mount", &["-o", "loop", image, path]);
+        mounted.then(|| Mount(at.to_owned()))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let path = self.0.to_string_lossy().into_owned();
+        assert!(Mount::run("umount", &[&path]) || std::thread::panicking(), "cannot unmount {path}");
+    }
+}
+
+fn fill_a_real_disk(kind: &'static str, mount: fn(&Path, &Path) -> Option<Mount>) {
+    within(LIMIT, move || {
+        for name in ["tiny", "vector"] {
+            let dir = tempfile::tempdir().unwrap();
+            let at = dir.path().join("mounted");
+            std::fs::create_dir(&at).unwrap();
+            let Some(mounted) = mount(&at, &dir.path().join("image")) else {
+                println!("skipped: {kind} cannot be mounted here");
+                return;
+            };
+            let ballast = at.join("ballast");
+            std::fs::write(&ballast, vec![1; 8 << 20]).unwrap();
+            let profile = profile::by_name(name).unwrap();
+            fill_and_go_on(RealVfs::new(), &at.join("db"), profile, || std::fs::remove_file(&ballast).unwrap());
+            drop(mounted);
+        }
+    });
+}
+
+#[test]
+fn a_full_tmpfs() {
+    fill_a_real_disk("tmpfs", |at, _| Mount::tmpfs(at));
+}
+
+#[test]
+fn a_full_ext4() {
+    fill_a_real_disk("ext4 on a loop device", Mount::ext4);
+}
+
+#[test]
+fn a_full_disk_in_memory() {
+    within(LIMIT, || {
+        for threaded in [false, true] {
+            for name in ["tiny", "vector", "partitioned"] {
+                let memory = MemoryVfs::new(1);
+                memory.set_runs_inline(!threaded);
+                memory.set_capacity(Some(8 << 20));
+                let profile = profile::by_name(name).unwrap();
+                fill_and_go_on(memory.clone(), Path::new("/db"), profile, || memory.set_capacity(None));
+            }
+        }
+    });
+}

@@ -1,0 +1,95 @@
+//! The rules that the compiler does not know: imports go down only, and the functions that ARCHITECTURE.md names are
+//! there.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Who may use whom; the order is from the bottom to the top. Dependencies for tests may also be the test kit.
+const LAYERS: [(&str, &[&str]); 9] = [
+    ("base", &[]),
+    ("vfs", &["base"]),
+    ("memtable", &["base", "vfs"]),
+    ("log", &["base", "vfs"]),
+    ("table", &["base", "vfs", "memtable"]),
+    ("spillway", &["base", "vfs", "memtable", "log", "table"]),
+    ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench"]),
+    ("testkit", &["base", "vfs", "memtable", "log", "table", "spillway"]),
+    ("bench", &["base", "vfs", "memtable", "log", "table", "spillway", "testkit"]),
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The crates of ours that a manifest depends on, with the section that says so.
+fn dependencies(manifest: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name.to_owned();
+        } else if section.ends_with("dependencies") {
+            let name = line.split(['=', '.', ' ']).next().unwrap_or_default();
+            if LAYERS.iter().any(|(layer, _)| *layer == name) {
+                found.push((section.clone(), name.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_go_down_only() {
+    let found: BTreeSet<String> = std::fs::read_dir(crates())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join("Cargo.toml").exists())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    let known: BTreeSet<String> = LAYERS.iter().map(|(layer, _)| (*layer).to_owned()).collect();
+    assert_eq!(found, known, "every crate has its place among the layers");
+    for (layer, allowed) in LAYERS {
+        let manifest = std::fs::read_to_string(crates().join(layer).join("Cargo.toml")).unwrap();
+        for (section, used) in dependencies(&manifest) {
+            let may = allowed.contains(&used.as_str())
+                || section == "dev-dependencies" && (used == "testkit" || allowed.contains(&"spillway"));
+            assert!(may, "{layer} may not use {used} ({section})");
+        }
+    }
+}
+
+#[test]
+fn dependencies_are_found() {
+    let manifest = "[dependencies]\nbase.workspace = true\nlog = { workspace = true }\n[lib]\nname = \"vfs\"\n\
+                    [dev-dependencies]\ntestkit.workspace = true\n";
+    let found = dependencies(manifest);
+    let found: Vec<_> = found.iter().map(|(section, name)| (section.as_str(), name.as_str())).collect();
+    assert_eq!(found, [("dependencies", "base"), ("dependencies", "log"), ("dev-dependencies", "testkit")]);
+}
+
+/// The places that a document names as `path/file.rs::function`, the path beginning with a crate.
+fn named_functions(text: &str) -> Vec<(String, String)> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let places = quoted.filter_map(|quoted| quoted.split_once(".rs::"));
+    places.map(|(file, function)| (format!("{file}.rs"), function.to_owned())).collect()
+}
+
+#[test]
+fn functions_that_the_architecture_names_exist() {
+    let text = std::fs::read_to_string(crates().parent().unwrap().join("ARCHITECTURE.md")).unwrap();
+    let places = named_functions(&text);
+    assert!(places.len() > 20, "only {} functions are named", places.len());
+    let mut gone = Vec::new();
+    for (file, function) in places {
+        let (krate, rest) = file.split_once('/').unwrap_or((&file, ""));
+        let path = crates().join(krate).join(rest);
+        let source = std::fs::read_to_string(&path).unwrap_or_default();
+        let name = function.rsplit("::").next().unwrap_or_default();
+        let defined = [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| source.contains(start));
+        if !defined {
+            gone.push(format!("{file}::{function}"));
+        }
+    }
+    assert!(gone.is_empty(), "ARCHITECTURE.md names what is not there: {gone:#?}");
+}
