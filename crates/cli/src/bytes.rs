@@ -27,7 +27,7 @@ impl Notation {
 /// Hexadecimal digits, two for each byte; `0x` may stand in front.
 pub fn parse_hex(text: &str) -> Outcome<Vec<u8>> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err(Failure::refused(format!("{text:?} has an odd number of hexadecimal digits; each byte takes two")));
     }
     let digit = |&byte: &u8| char::from(byte).to_digit(16);

@@ -47,7 +47,7 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 )]
 pub struct Args {
     /// The file; - for standard input.
-    pub(super) file: PathBuf,
+    file: PathBuf,
     #[arg(long)]
     format: Format,
     #[command(flatten)]

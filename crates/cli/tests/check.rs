@@ -1,5 +1,7 @@
 //! `check`: a whole database passes, and every kind of damage is named with its file.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Looking into single files, and the lists that the command prints: as golden texts.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Place;

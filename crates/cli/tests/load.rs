@@ -1,5 +1,7 @@
 //! Loading files of every format, good and bad.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Place;

@@ -1,5 +1,7 @@
 //! Reading and writing keys, families, wrong calls, and two processes at one database.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::io::{BufRead, BufReader, Read};

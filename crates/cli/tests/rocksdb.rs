@@ -1,5 +1,7 @@
 //! RocksDB both ways: its directories opened here, ours exported and opened by its `ldb`.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

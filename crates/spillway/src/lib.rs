@@ -40,3 +40,13 @@ pub use table::BlockCache;
 pub use write::batch::WriteBatch;
 pub use write::options::WriteOptions;
 pub use vfs;
+
+/// The examples of the pages for users.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}

@@ -176,7 +176,7 @@ impl<'a> Opening<'a> {
         let shared = Shared {
             slots: OpenSlots::new(options.db.max_open_files),
             purge: PurgeQueue::new(),
-            block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity as usize).into()),
+            block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
         };
         Ok(Opening { options, recovered, context, shared, families: BTreeMap::new() })
     }

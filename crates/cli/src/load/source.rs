@@ -96,5 +96,5 @@ fn open_file(path: &Path) -> Outcome<(Box<dyn Read>, Option<u64>)> {
     if metadata.is_dir() {
         return Err(Error::invalid_argument("is a directory, not a file of records").at_path(path).into());
     }
-    Ok((Box::new(file), metadata.is_file().then(|| metadata.len())))
+    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
 }

@@ -144,25 +144,25 @@ impl DbIterator {
 
     /// Moves to the first key within the bounds.
     pub fn seek_to_first(&mut self) -> bool {
-        self.counted_seek(Self::to_first)
+        self.counted_seek(Self::move_to_first)
     }
 
     /// Moves to the last key within the bounds.
     pub fn seek_to_last(&mut self) -> bool {
-        self.counted_seek(Self::to_last)
+        self.counted_seek(Self::move_to_last)
     }
 
     /// Moves to the first key at or after `target`.
     pub fn seek(&mut self, target: &[u8]) -> bool {
-        self.counted_seek(|iterator| iterator.to(target))
+        self.counted_seek(|iterator| iterator.move_to(target))
     }
 
     /// Moves to the last key at or before `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) -> bool {
-        self.counted_seek(|iterator| iterator.back_to(target))
+        self.counted_seek(|iterator| iterator.move_back_to(target))
     }
 
-    fn to_first(&mut self) -> bool {
+    fn move_to_first(&mut self) -> bool {
         self.begin(None);
         match self.bounds.lower.take() {
             Some(lower) => {
@@ -178,14 +178,14 @@ impl DbIterator {
         self.adopt_prefix()
     }
 
-    fn to_last(&mut self) -> bool {
+    fn move_to_last(&mut self) -> bool {
         self.begin(None);
         self.end_of_bounds();
         self.settle_backward();
         self.adopt_prefix()
     }
 
-    fn to(&mut self, target: &[u8]) -> bool {
+    fn move_to(&mut self, target: &[u8]) -> bool {
         self.begin(Some(target));
         if self.bounds.is_past_upper(&self.context.order, target) {
             return self.leave();
@@ -204,7 +204,7 @@ impl DbIterator {
         self.settle_forward(false)
     }
 
-    fn back_to(&mut self, target: &[u8]) -> bool {
+    fn move_back_to(&mut self, target: &[u8]) -> bool {
         self.begin(Some(target));
         if self.bounds.is_past_upper(&self.context.order, target) {
             self.end_of_bounds();

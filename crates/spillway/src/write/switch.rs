@@ -161,19 +161,23 @@ impl Core {
     /// Seals the largest memtables while all together hold more than `db_write_buffer_size`. A background job.
     pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
         let limit = self.context.options.db_write_buffer_size;
-        while limit > 0 {
-            let largest = {
-                let state = self.state.lock();
-                let bytes = |f: &FamilyState| f.mutable.memtable().memory_bytes();
-                let total: usize = state.families.values().map(bytes).sum();
-                let candidates = state.families.values().filter(|f| !f.mutable.is_unused());
-                candidates.max_by_key(|f| bytes(f)).filter(|_| total > limit).map(|f| f.family.clone())
-            };
-            let Some(family) = largest else { break };
+        if limit == 0 {
+            return Ok(());
+        }
+        while let Some(family) = self.largest_memtable_above(limit) {
             self.seal_for_flush(&family)?;
             self.state_changed.notify_all();
         }
         Ok(())
+    }
+
+    /// The family with the largest mutable memtable, where all mutable memtables together hold more than `limit` bytes.
+    fn largest_memtable_above(&self, limit: usize) -> Option<Arc<Family>> {
+        let state = self.state.lock();
+        let bytes = |f: &FamilyState| f.mutable.memtable().memory_bytes();
+        let total: usize = state.families.values().map(bytes).sum();
+        let candidates = state.families.values().filter(|f| !f.mutable.is_unused());
+        candidates.max_by_key(|f| bytes(f)).filter(|_| total > limit).map(|f| f.family.clone())
     }
 
     /// Counts memtable room taken, where `db_write_buffer_size` bounds it, and wakes upkeep now and then to look.

@@ -1,11 +1,15 @@
 //! CURRENT, the MANIFEST and tables: missing, wrong, or not what they say.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use base::{FamilyId, FileNumber, SeqNo};
-use spillway::{Db, ErrorKind};
+use base::{FamilyId, SeqNo};
+use spillway::version::edit::VersionEdit;
+use spillway::version::edit_codec;
+use spillway::version::recover::recover;
+use spillway::{Db, ErrorKind, WriteOptions};
 use testkit::run::DIR;
-use vfs::Vfs;
+use vfs::{IoClass, MemoryVfs, Vfs};
 
 use crate::common::{SCRIPT, copy, database, files, manifest, options, read, refused};
 
@@ -106,33 +110,29 @@ fn a_manifest_of_any_length_gives_all_or_an_error() {
 }
 
 /// A MANIFEST record of ours, well-formed, that says what cannot be.
-fn with_edit(edit: spillway::version::edit::VersionEdit) -> std::sync::Arc<vfs::MemoryVfs> {
+fn with_edit(edit: VersionEdit) -> Arc<MemoryVfs> {
     let vfs = database(SCRIPT);
-    let path = manifest(&vfs);
-    let mut bytes = vfs.read_file(&path).unwrap();
-    let payload = spillway::version::edit_codec::encode_record(&[edit]);
-    let framed = log::framed::frame_record(&payload, bytes.len() as u64);
-    bytes.extend(framed);
-    vfs.write_file(&path, &bytes).unwrap();
+    let file = vfs.open_append(&manifest(&vfs)).unwrap();
+    let mut writer = log::framed::FramedWriter::new(file, IoClass::Manifest);
+    writer.append(&edit_codec::encode_record(&[edit])).unwrap();
+    writer.sync().unwrap();
     vfs
 }
 
 #[test]
 fn overlapping_tables_in_a_level_are_refused() {
-    let plain = database(SCRIPT);
-    let recovered = spillway::version::recover::recover(&*plain, Path::new(DIR)).unwrap();
+    let vfs = database(SCRIPT);
+    let recovered = recover(&*vfs, Path::new(DIR)).unwrap();
     let family = recovered.families.iter().find(|family| family.id == FamilyId::DEFAULT).unwrap();
-    let (level, table) = family.tables.iter().find(|(level, _)| *level > 0).expect("a table below level 0");
-    let mut twin = table.clone();
-    twin.number = FileNumber(family.tables.iter().map(|(_, meta)| meta.number.0).max().unwrap());
-    let mut other = family.tables.iter().find(|(_, meta)| meta.number == twin.number).unwrap().1.clone();
-    (other.smallest, other.largest) = (table.smallest.clone(), table.largest.clone());
-    let edit = spillway::version::edit::VersionEdit {
-        deleted: vec![(0, other.number)],
-        added: vec![(*level, other)],
-        ..spillway::version::edit::VersionEdit::new(FamilyId::DEFAULT)
-    };
-    let vfs = with_edit(edit);
+    let (level, deep) = family.tables.iter().find(|(level, _)| *level > 0).expect("a table below level 0");
+    let (_, young) = family.tables.iter().find(|(level, _)| *level == 0).expect("a table in level 0");
+    let mut moved = young.clone();
+    (moved.smallest, moved.largest) = (deep.smallest.clone(), deep.largest.clone());
+    let vfs = with_edit(VersionEdit {
+        deleted: vec![(0, young.number)],
+        added: vec![(*level, moved)],
+        ..VersionEdit::new(FamilyId::DEFAULT)
+    });
     let error = read(&vfs).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error:?}");
     assert!(error.message().contains("overlap"), "{error:?}");
@@ -140,14 +140,14 @@ fn overlapping_tables_in_a_level_are_refused() {
 
 #[test]
 fn sequence_numbers_at_their_end_are_no_wrap_around() {
-    let edit = spillway::version::edit::VersionEdit {
+    let edit = VersionEdit {
         last_seq: Some(SeqNo(SeqNo::MAX.0 - 1)),
-        ..spillway::version::edit::VersionEdit::new(FamilyId::DEFAULT)
+        ..VersionEdit::new(FamilyId::DEFAULT)
     };
     let vfs = with_edit(edit);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
     let family = db.default_family();
-    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &spillway::WriteOptions::synced());
+    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &WriteOptions::synced());
     put("last").unwrap();
     let error = put("one too many").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error:?}");

@@ -1,0 +1,119 @@
+//! Checkpoints and exports made while writers go on: each is a prefix of the history.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use spillway::check::{CheckOptions, check};
+use spillway::export::ExportOptions;
+use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+
+fn options() -> OpenOptions {
+    let family = FamilyOptions { write_buffer_size: 128 << 10, ..FamilyOptions::default() };
+    let mut options = OpenOptions::create_if_missing().family("default", family.clone()).family("second", family);
+    options.db.create_missing_column_families = true;
+    options.db.log_file_bytes = 256 << 10;
+    options
+}
+
+/// Batches in a database to which batch `n` wrote key `n` of two families. Panics where one is there in part or out of
+/// order.
+fn batches(db: &Db) -> u64 {
+    let counts = ["default", "second"].map(|name| {
+        let family = db.family(name).unwrap();
+        let mut entries = db.iter(&family, &ReadOptions::default()).unwrap();
+        let mut count = 0u64;
+        let mut valid = entries.seek_to_first();
+        while valid {
+            assert_eq!(entries.key(), count.to_be_bytes(), "a hole");
+            count += 1;
+            valid = entries.next();
+        }
+        entries.status().unwrap();
+        count
+    });
+    assert_eq!(counts[0], counts[1], "a batch is there in part");
+    counts[0]
+}
+
+fn write(db: &Db, n: u64) {
+    let mut batch = WriteBatch::new();
+    for name in ["default", "second"] {
+        batch.put(db.family(name).unwrap().id(), &n.to_be_bytes(), &[n as u8; 200]);
+    }
+    db.write(&batch, &WriteOptions::default()).unwrap();
+}
+
+#[test]
+fn a_checkpoint_under_writes_is_a_prefix_of_the_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), &options()).unwrap();
+    let (written, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                write(&db, written.load(Ordering::Relaxed));
+                written.fetch_add(1, Ordering::Release);
+            }
+        });
+        for round in 0..20 {
+            let path = dir.path().join(format!("checkpoint{round}"));
+            let before = written.load(Ordering::Acquire);
+            db.checkpoint(&path).unwrap();
+            let after = written.load(Ordering::Acquire);
+            let report = check(&path, &CheckOptions::default(), &mut |_| {}).unwrap();
+            assert!(report.is_whole(), "{:?}", report.problems);
+            let copy = Db::open(&path, &options()).unwrap();
+            let found = batches(&copy);
+            assert!((before..=after + 1).contains(&found), "{found} of {before} to {after}");
+            copy.put(&copy.default_family(), b"z", b"", &WriteOptions::default()).unwrap();
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(batches(&db), written.into_inner(), "the original is what it was");
+}
+
+#[test]
+fn writes_that_are_in_no_log_are_in_a_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), &options()).unwrap();
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    db.put(&db.default_family(), b"k", b"v", &unlogged).unwrap();
+    db.checkpoint(dir.path().join("copy")).unwrap();
+    let copy = Db::open(dir.path().join("copy"), &options()).unwrap();
+    let value = copy.get(&copy.default_family(), b"k", &ReadOptions::default()).unwrap();
+    assert_eq!(value.as_deref(), Some(&b"v"[..]));
+}
+
+#[test]
+fn an_export_is_a_database_without_logs_that_can_be_taken_over_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), &options()).unwrap();
+    (0..1000).for_each(|n| write(&db, n));
+    let export = dir.path().join("export");
+    let summary = db.export(&export, &ExportOptions::default()).unwrap();
+    assert_eq!(summary.families, 2);
+    let names: Vec<_> = std::fs::read_dir(&export).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".splog")), "{names:?}");
+    assert_eq!(db.export(&export, &ExportOptions::default()).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let report = check(&export, &CheckOptions::default(), &mut |_| {}).unwrap();
+    assert!(report.is_whole() && report.is_rocksdbs, "{report:?}");
+    let again = Db::open(&export, &options()).unwrap();
+    assert_eq!(batches(&again), 1000);
+}
+
+#[test]
+fn what_an_interrupted_checkpoint_left_is_removed_and_strangers_files_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), &options()).unwrap();
+    let (target, left_over) = (dir.path().join("copy"), dir.path().join("copy.tmp"));
+    std::fs::create_dir(&left_over).unwrap();
+    std::fs::write(left_over.join("000007.sst"), "half").unwrap();
+    db.checkpoint(&target).unwrap();
+    assert!(target.join("CURRENT").exists() && !left_over.exists());
+    std::fs::remove_dir_all(&target).unwrap();
+    std::fs::create_dir(&left_over).unwrap();
+    std::fs::write(left_over.join("letter.txt"), "dear").unwrap();
+    assert_eq!(db.checkpoint(&target).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert!(left_over.join("letter.txt").exists() && !target.exists());
+}
