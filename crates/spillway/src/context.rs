@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::{FileNumber, SeqNo};
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::options::DbOptions;
+use base::{FileNumber, SeqNo};
 use vfs::Vfs;
 
 use crate::flush::flushable::QueuedMemtable;

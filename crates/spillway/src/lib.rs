@@ -37,9 +37,9 @@ pub use read::iterator::DbIterator;
 pub use read::options::ReadOptions;
 pub use read::snapshot::Snapshot;
 pub use table::BlockCache;
+pub use vfs;
 pub use write::batch::WriteBatch;
 pub use write::options::WriteOptions;
-pub use vfs;
 
 /// The examples of the pages for users.
 #[cfg(doctest)]

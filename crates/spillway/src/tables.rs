@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::options::{FamilyOptions, TableOptions};
 use base::extend::PrefixExtractor;
 use base::metrics::{Histogram, Ticker};
+use base::options::{FamilyOptions, TableOptions};
 use base::{InternalOrder, Result};
 use table::{BlockBasedTable, BlockCache, Table, TableContext};
 use vfs::IoClass;

@@ -204,8 +204,7 @@ impl Life {
 
     fn expectation(&self, place: Place) -> Expectation<'_> {
         let span = self.spans.get(place.step).expect("crashes come inside a step");
-        let lower =
-            if place.policy == CrashPolicy::ProcessKilled { span.before.point } else { span.before.durable };
+        let lower = if place.policy == CrashPolicy::ProcessKilled { span.before.point } else { span.before.durable };
         Expectation {
             history: &self.history,
             points: lower..=span.after.point,
@@ -285,7 +284,11 @@ fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure
     let mut logged = Vec::new();
     for (name, incarnation) in names {
         let held = read_all(runner, &name)?;
-        if name.starts_with("unlogged") { unlogged.push((incarnation, held)) } else { logged.push((name, incarnation, held)) }
+        if name.starts_with("unlogged") {
+            unlogged.push((incarnation, held))
+        } else {
+            logged.push((name, incarnation, held))
+        }
     }
     let equals = |point: usize| {
         let state = expected.history.get(point).map(|point| &point.state);
@@ -330,9 +333,10 @@ fn same(held: &Pairs, contents: &Contents) -> bool {
 fn no_prefix(expected: &Expectation<'_>, logged: &[(String, Incarnation, Pairs)]) -> String {
     let (first, last) = (*expected.points.start(), *expected.points.end());
     let mut what = format!("the state is none of those after writes {first} to {last}");
-    let elsewhere = expected.history.iter().position(|point| {
-        logged.iter().all(|(_, incarnation, held)| same(held, &point.state.contents(*incarnation)))
-    });
+    let elsewhere = expected
+        .history
+        .iter()
+        .position(|point| logged.iter().all(|(_, incarnation, held)| same(held, &point.state.contents(*incarnation))));
     match elsewhere {
         Some(point) => what.push_str(&format!("; it is the one after write {point}")),
         None => what.push_str("; it is that after no prefix of the writes"),

@@ -8,7 +8,8 @@ use std::time::Duration;
 use base::Result;
 use parking_lot::{Condvar, Mutex};
 use vfs::{
-    AppendFile, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,
+    AppendFile, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
+    Task, Vfs,
 };
 
 /// Stands before the stores to logs.

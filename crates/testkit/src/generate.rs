@@ -12,7 +12,7 @@ const ITERATORS: [&str; 2] = ["i", "j"];
 pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
     let mut generator = Generator { random: Random::new(seed), keys: 0, long_values: 0 };
     generator.keys = *generator.random.pick(&[4, 30, 300]);
-    generator.long_values = *generator.random.pick(&[0, 10, 40]);
+    generator.long_values = *generator.random.pick(&[0, 20, 60]);
     let mut ops = vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())];
     ops.extend((0..len).map(|_| generator.op()));
     Script { profile: profile.name.to_owned(), ops }
@@ -49,9 +49,7 @@ impl Generator {
                 let (family, range) = (self.name(&FAMILIES), self.range());
                 Op::Scan { family, range, reverse: self.random.chance(50) }
             }
-            800..830 => {
-                Op::Iterate { name: self.name(&ITERATORS), family: self.name(&FAMILIES), range: self.range() }
-            }
+            800..830 => Op::Iterate { name: self.name(&ITERATORS), family: self.name(&FAMILIES), range: self.range() },
             830..985 => Op::Move(self.name(&ITERATORS), self.step()),
             985..990 => Op::Close(self.name(&ITERATORS)),
             _ => Op::Check,
@@ -79,7 +77,9 @@ impl Generator {
             72..80 => Action::SingleDelete(key),
             80..93 => Action::Merge(key, self.operand(&family)),
             _ => {
-                let mut ends = [key, self.key()];
+                // Mostly a narrow range: wide ones leave nothing behind that could fill levels.
+                let other = if self.random.chance(80) { [&*key, b"~"].concat() } else { self.key() };
+                let mut ends = [key, other];
                 ends.sort();
                 let [start, end] = ends;
                 Action::DeleteRange(start, end)
@@ -113,8 +113,14 @@ impl Generator {
             return Value::Number(self.random.below(1000));
         }
         let text = format!("v{}.", self.random.below(1000)).into_bytes();
-        let times = if self.random.chance(self.long_values) { 200 + self.random.below(1500) } else { self.random.below(4) };
-        Value::Repeated { text, times: times as u32 }
+        if !self.random.chance(self.long_values) {
+            return Value::Repeated { text, times: self.random.below(4) as u32 };
+        }
+        let len = 1000 + self.random.below(7000) as u32;
+        match self.random.chance(70) {
+            true => Value::Noise { seed: self.random.below(1000), len },
+            false => Value::Repeated { text, times: len / 5 },
+        }
     }
 
     /// Short: operands pile up.

@@ -120,7 +120,11 @@ impl HeldIterator {
         }
         let shown = found.then(|| self.iterator.key());
         if shown != self.position.as_deref() {
-            return differ(format!("`{step}` went to {:?}, not {:?}", shown.map(show), self.position.as_deref().map(show)));
+            return differ(format!(
+                "`{step}` went to {:?}, not {:?}",
+                shown.map(show),
+                self.position.as_deref().map(show)
+            ));
         }
         let value = self.position.as_ref().and_then(|key| self.contents.get(key)).map(|entry| &*entry.value);
         if found && Some(self.iterator.value()) != value {

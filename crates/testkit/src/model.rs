@@ -234,9 +234,9 @@ mod tests {
 
     fn shown(model: &Model, family: &str) -> String {
         let contents = model.contents(family);
-        let pairs = contents.iter().map(|(key, entry)| {
-            format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(&entry.value))
-        });
+        let pairs = contents
+            .iter()
+            .map(|(key, entry)| format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(&entry.value)));
         pairs.collect::<Vec<_>>().join(" ")
     }
 

@@ -19,6 +19,8 @@
 
 use std::fmt;
 
+use crate::random::Random;
+
 /// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
 pub type Key = Vec<u8>;
 
@@ -27,6 +29,8 @@ pub type Key = Vec<u8>;
 pub enum Value {
     /// `text*3` is `texttexttext`.
     Repeated { text: Vec<u8>, times: u32 },
+    /// `noise:7:5000`: so many bytes that do not compress, decided by a seed.
+    Noise { seed: u64, len: u32 },
     /// `u64:7`: eight bytes, little-endian, as the operator uint64add wants them.
     Number(u64),
 }
@@ -39,6 +43,11 @@ impl Value {
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Value::Repeated { text, times } => text.repeat(*times as usize),
+            Value::Noise { seed, len } => {
+                let mut random = Random::new(*seed);
+                let words = (0..len.div_ceil(8)).flat_map(|_| random.draw().to_le_bytes());
+                words.take(*len as usize).collect()
+            }
             Value::Number(number) => number.to_le_bytes().to_vec(),
         }
     }
@@ -100,7 +109,12 @@ pub enum Op {
     Release(String),
     Flush(Vec<String>),
     /// Compacts a range, the tables at its bottom included where it is forced.
-    Compact { family: String, from: Option<Key>, to: Option<Key>, force: bool },
+    Compact {
+        family: String,
+        from: Option<Key>,
+        to: Option<Key>,
+        force: bool,
+    },
     /// Makes a checkpoint, opens it, compares it, and deletes it.
     Checkpoint,
     Create(String),
@@ -108,8 +122,16 @@ pub enum Op {
     Reopen,
     Get(String, Key),
     MultiGet(String, Vec<Key>),
-    Scan { family: String, range: Range, reverse: bool },
-    Iterate { name: String, family: String, range: Range },
+    Scan {
+        family: String,
+        range: Range,
+        reverse: bool,
+    },
+    Iterate {
+        name: String,
+        family: String,
+        range: Range,
+    },
     Move(String, Step),
     Close(String),
     /// Compares everything: every family, at every snapshot, forward, backward and key by key.
@@ -147,6 +169,7 @@ impl fmt::Display for Value {
         match self {
             Value::Repeated { text, times: 1 } => Word(text).fmt(f),
             Value::Repeated { text, times } => write!(f, "{}*{times}", Word(text)),
+            Value::Noise { seed, len } => write!(f, "noise:{seed}:{len}"),
             Value::Number(number) => write!(f, "u64:{number}"),
         }
     }

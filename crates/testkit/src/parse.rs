@@ -126,6 +126,11 @@ impl Words<'_> {
         if let Some(number) = word.strip_prefix("u64:") {
             return number.parse().map(Value::Number).map_err(|e| format!("{word}: {e}"));
         }
+        if let Some(numbers) = word.strip_prefix("noise:") {
+            let (seed, len) = numbers.split_once(':').ok_or_else(|| format!("{word}: noise:SEED:BYTES"))?;
+            let number = |text: &str| text.parse::<u32>().map_err(|e| format!("{word}: {e}"));
+            return Ok(Value::Noise { seed: number(seed)?.into(), len: number(len)? });
+        }
         let (text, times) = match word.split_once('*') {
             Some((text, times)) => (text, times.parse().map_err(|e| format!("{word}: {e}"))?),
             None => (word.as_str(), 1),
@@ -202,6 +207,7 @@ create users
 put users ann 1
 put users \x00\xff "" sync
 put users bob x*500 unlogged
+put users bob noise:7:5000
 delete users ""
 single-delete users once
 merge sums n u64:7 sync

@@ -21,7 +21,7 @@ pub const ALL: [Profile; 5] = [
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
         family: "write_buffer_size=64K;target_file_size_base=16K;max_bytes_for_level_base=32K;\
-                 max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2",
+                 max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2;compression=kNoCompression",
     },
     Profile {
         name: "vector",
@@ -65,7 +65,8 @@ pub fn merge_operator(family: &str) -> &'static str {
 
 impl Profile {
     pub fn db_options(&self) -> DbOptions {
-        let mut options = DbOptions { create_if_missing: true, create_missing_column_families: true, ..DbOptions::default() };
+        let mut options =
+            DbOptions { create_if_missing: true, create_missing_column_families: true, ..DbOptions::default() };
         apply_string(&mut options, self.db).expect("a profile's options are right");
         options
     }

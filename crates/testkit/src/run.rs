@@ -146,7 +146,9 @@ impl Runner {
 
     fn single(&mut self, change: &Change, durability: Durability) -> Result<(), Failure> {
         let applicable = self.model.applicable(std::slice::from_ref(change));
-        let (Some(change), Some((family, _))) = (applicable.first(), self.family(&change.family)?) else { return Ok(()) };
+        let (Some(change), Some((family, _))) = (applicable.first(), self.family(&change.family)?) else {
+            return Ok(());
+        };
         let (db, options) = (self.db(), write_options(durability));
         match &change.action {
             Action::Put(key, value) => db.put(&family, key, &value.bytes(), &options),
@@ -341,16 +343,25 @@ fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
 /// # Errors
 /// The first failure, with the operation it came at. A panic of the engine is one.
 pub fn run_script(script: &Script) -> Result<(), String> {
+    run_and_look(script, |_| ())
+}
+
+/// As [`run_script`]; `look` sees the database at the end.
+///
+/// # Errors
+/// As [`run_script`].
+pub fn run_and_look<T>(script: &Script, look: impl FnOnce(&Runner) -> T) -> Result<T, String> {
     let profile = profile::by_name(&script.profile).ok_or_else(|| format!("no profile {}", script.profile))?;
     let last = std::cell::Cell::new(0);
-    let run = || -> Result<(), Failure> {
+    let run = || -> Result<T, Failure> {
         let mut runner = Runner::open(MemoryVfs::new(1), profile, Model::default())?;
         for (number, op) in script.ops.iter().enumerate() {
             last.set(number);
             runner.step(op)?;
         }
         last.set(script.ops.len());
-        runner.check()
+        runner.check()?;
+        Ok(look(&runner))
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let place = || match script.ops.get(last.get()) {
@@ -358,7 +369,7 @@ pub fn run_script(script: &Script) -> Result<(), String> {
         None => "at the end".to_owned(),
     };
     match outcome {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(seen)) => Ok(seen),
         Ok(Err(failure)) => Err(format!("{}: {failure}", place())),
         Err(panic) => Err(format!("{}: the engine panicked: {}", place(), panic_message(&*panic))),
     }

@@ -1,6 +1,6 @@
 //! Crashes in the midst of concurrent writes: a writer that stands still while it copies its record, and memtables that
 //! fill up with versions of one key.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails where it cannot go on")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -72,7 +72,9 @@ fn crash_with_a_stalled_writer(profile: Profile, passing: u64) -> bool {
     assert!(get(&db, "default", "held").is_none() && get(&db, "default", "behind0").is_none(), "visible too early");
     gate.open();
     writer.join().unwrap();
-    behind.into_iter().for_each(|writer| drop(writer.join().unwrap()));
+    for writer in behind {
+        writer.join().unwrap();
+    }
     for family in ["default", "other"] {
         assert_eq!(get(&db, family, "held"), Some(vec![7; 5000]));
         assert_eq!(get(&db, family, "behind1"), Some(b"2".to_vec()));
@@ -149,7 +151,8 @@ fn memtables_fill_up_under_concurrent_writers_of_one_key() {
                 let db = open(image, profile);
                 let found = get(&db, "default", "key");
                 assert_eq!(found, get(&db, "other", "key"), "{name}: half a batch");
-                let seq = found.and_then(|found| written.iter().find(|(_, value)| **value == found)).map(|(seq, _)| *seq);
+                let seq =
+                    found.and_then(|found| written.iter().find(|(_, value)| **value == found)).map(|(seq, _)| *seq);
                 assert!(seq >= least, "{name}: {least:?} was acknowledged, {seq:?} is there");
             }
             db.close().unwrap();

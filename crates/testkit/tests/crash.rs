@@ -1,5 +1,6 @@
 //! A crash at every file-system operation of scripted lives, under every policy (D1-D3). `SPILLWAY_EFFORT=1` crashes at
 //! every operation of the long ones too, and in every recovery.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use testkit::crash::{Effort, Life};
 use testkit::{generate, ops, parse, profile};

@@ -39,7 +39,7 @@ fn check(db: &Db, written: u64) {
 /// Writes until nothing more is taken; returns how many writes were.
 fn fill(db: &Db, from: u64) -> u64 {
     let family = db.default_family();
-    let most = (4 * DISK_MIB << 20) / VALUE_BYTES;
+    let most = ((4 * DISK_MIB) << 20) / VALUE_BYTES;
     for number in from..from + most as u64 {
         let options = WriteOptions { sync: number % 8 == 0, ..WriteOptions::default() };
         if let Err(error) = db.put(&family, &number.to_be_bytes(), &value(number), &options) {

@@ -1,5 +1,6 @@
 //! Random scripts against the model. `SPILLWAY_SEEDS=1000` runs so many seeds of each profile; `SPILLWAY_SEED=n` runs
 //! one of them.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use testkit::ops::Script;
 use testkit::{generate, profile, run, shrink};
@@ -25,6 +26,28 @@ fn run_seeds(profile_name: &str) {
             let (least, failure) = shrink::shrink(&script, fails);
             panic!("profile {profile_name}, seed {seed}: {failure}\nthe script, to keep in tests/scripts:\n{least}");
         }
+    }
+}
+
+/// A test that never gets to what it is for would pass as well.
+#[test]
+fn scripts_reach_several_levels() {
+    for name in ["tiny", "vector", "static-levels", "partitioned"] {
+        let profile = profile::by_name(name).unwrap();
+        let mut deepest = 0;
+        for seed in 0..SEEDS / 2 {
+            let script = generate::script(seed, &profile, OPERATIONS);
+            let levels = run::run_and_look(&script, |runner| {
+                let families = runner.db().families();
+                let tables = |level: &usize| {
+                    let property = format!("rocksdb.num-files-at-level{level}");
+                    families.iter().any(|family| runner.db().property(family, &property).is_some_and(|n| n != "0"))
+                };
+                (1..7).filter(tables).count()
+            });
+            deepest = deepest.max(levels.unwrap());
+        }
+        assert!(deepest >= 2, "{name}: no script had tables on two sorted levels");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Many threads on one database: writers of batches over two families that must always agree, readers that check it,
 //! flushes, compactions, families that come and go, and checkpoints, all at once.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails where it cannot go on")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ impl Stress {
                     _ => drop(mine.split_off(&key)),
                 }
             }
-            let options = WriteOptions { sync: number % 50 == 0, ..WriteOptions::default() };
+            let options = WriteOptions { sync: number.is_multiple_of(50), ..WriteOptions::default() };
             self.db.write(&batch, &options).unwrap();
         }
         mine
@@ -105,7 +105,8 @@ impl Stress {
     fn reorganise(&self) {
         let mut random = Random::new(9);
         while self.goes_on() {
-            let family = self.db.family(*random.pick(&FAMILIES)).unwrap();
+            let &name = random.pick(&FAMILIES);
+            let family = self.db.family(name).unwrap();
             match random.below(3) {
                 0 => self.db.flush(&[&family]).unwrap(),
                 _ => {
@@ -129,7 +130,7 @@ impl Stress {
             let after = self.db.put(&family, b"k", b"v", &WriteOptions::default()).unwrap_err();
             assert!(matches!(after.kind(), ErrorKind::Closed | ErrorKind::InvalidArgument), "{after:?}");
             let mut iterator = iterator;
-            assert_eq!(iterator.seek_to_first(), number % 50 > 0);
+            assert_eq!(iterator.seek_to_first(), !number.is_multiple_of(50));
         }
     }
 
@@ -139,7 +140,8 @@ impl Stress {
             self.db.checkpoint(&dir).unwrap();
             let mut options = self.profile.open_options(self.vfs.clone(), FAMILIES);
             // It may have caught a family that passes by.
-            options.other_families = spillway::OtherFamilies::OpenWith(Box::new(self.profile.family_options("passing")));
+            options.other_families =
+                spillway::OtherFamilies::OpenWith(Box::new(self.profile.family_options("passing")));
             let copy = Db::open(&dir, &options).unwrap();
             let [first, second] = FAMILIES.map(|name| read_all(&copy, name, None, false));
             assert!(first == second, "half a batch in a checkpoint");

@@ -57,13 +57,7 @@ pub struct TableFile {
 }
 
 impl TableFile {
-    pub fn new(
-        file: Arc<dyn RandomFile>,
-        path: PathBuf,
-        bytes: u64,
-        footer: Footer,
-        context: &TableContext,
-    ) -> Self {
+    pub fn new(file: Arc<dyn RandomFile>, path: PathBuf, bytes: u64, footer: Footer, context: &TableContext) -> Self {
         let (cache, statistics) = (context.cache.clone(), context.statistics.clone());
         let id = cache.as_ref().map_or(0, |cache| cache.new_id());
         let index_format = IndexFormat::default();

@@ -140,10 +140,7 @@ fn overlapping_tables_in_a_level_are_refused() {
 
 #[test]
 fn sequence_numbers_at_their_end_are_no_wrap_around() {
-    let edit = VersionEdit {
-        last_seq: Some(SeqNo(SeqNo::MAX.0 - 1)),
-        ..VersionEdit::new(FamilyId::DEFAULT)
-    };
+    let edit = VersionEdit { last_seq: Some(SeqNo(SeqNo::MAX.0 - 1)), ..VersionEdit::new(FamilyId::DEFAULT) };
     let vfs = with_edit(edit);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
     let family = db.default_family();

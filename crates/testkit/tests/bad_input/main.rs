@@ -1,5 +1,5 @@
 //! What bad input gets: a clear error that names the file, or correct data; never a panic, a hang or a wrong value.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails where it cannot go on")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod common;
 mod damage;
