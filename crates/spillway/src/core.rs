@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use base::extend::Event;
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
@@ -54,6 +53,8 @@ pub(crate) struct Core {
     /// Memtable room taken since the start; see `db_write_buffer_size`.
     pub memtable_bytes_taken: AtomicUsize,
     background_error: ArcSwapOption<Error>,
+    /// A background error that listeners were not told of yet.
+    pub untold_error: Mutex<Option<Error>>,
     closing: AtomicBool,
 }
 
@@ -61,6 +62,8 @@ pub(crate) struct Core {
 pub(crate) struct CommitState {
     /// The last number given out (S1).
     pub last_seq: SeqNo,
+    /// Set when the database was closed: no log is made current any more.
+    pub closed: bool,
     /// `None` where the database is open for reading only.
     pub log: Option<Arc<ActiveLog>>,
 }
@@ -174,7 +177,7 @@ impl Core {
             read_only,
             first_own_file,
             families: ArcSwap::from_pointee(FamilySet::default()),
-            commit: Mutex::new(CommitState { last_seq, log: None }),
+            commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
@@ -192,6 +195,7 @@ impl Core {
             block_cache,
             memtable_bytes_taken: AtomicUsize::new(0),
             background_error: ArcSwapOption::empty(),
+            untold_error: Mutex::new(None),
             closing: AtomicBool::new(false),
             context,
         }
@@ -229,7 +233,9 @@ impl Core {
         if before.is_none() {
             tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
             tracing::error!(%error, "the database is read-only from now on");
-            self.context.notify(&Event::BackgroundError { error: error.clone() });
+            // Told by upkeep: whoever calls this may hold the manifest lock, and a listener may call anything.
+            *self.untold_error.lock() = Some(error.clone());
+            self.upkeep.raise();
         }
         self.stall.end();
         self.wake_all();
@@ -250,8 +256,9 @@ impl Core {
 
     /// Forgets the background error, once its cause is mended.
     pub fn clear_background_error(&self) {
+        self.stall.begin(); // before: a failure from now on ends it again
         self.background_error.store(None);
-        self.stall.begin();
+        self.wake_all();
     }
 
     pub fn is_closing(&self) -> bool {

@@ -96,8 +96,10 @@ impl Db {
     /// damaged or missing; the error names it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
         let opened = open::open(path.as_ref(), options)?;
-        let threads = if options.read_only { Vec::new() } else { opened.core.start_threads()? };
-        let db = Db { core: opened.core, threads: Mutex::new(threads), lock: Mutex::new(opened.lock) };
+        let db = Db { core: opened.core, threads: Mutex::default(), lock: Mutex::new(opened.lock) };
+        if !options.read_only {
+            db.core.start_threads(&mut db.threads.lock())?; // where one cannot start, dropping `db` ends the others
+        }
         db.core.upkeep.raise();
         db.core.drive_if_inline();
         Ok(db)
@@ -118,6 +120,9 @@ impl Db {
         }
         let ended = self.core.end_log();
         self.core.purge_obsolete();
+        self.core.tell_background_error();
+        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
+        *self.core.manifest.lock() = None;
         *self.lock.lock() = None;
         flushed.and(ended)
     }

@@ -176,18 +176,20 @@ pub(crate) fn create_memtable(
     family: FamilyId,
     room_bytes: usize,
 ) -> Result<Arc<dyn Memtable>> {
+    let bloom_ratio = if options.memtable_whole_key_filtering { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
     factory.create(&MemtableConfig {
         order: InternalOrder::new(options.order.clone()),
         family,
-        capacity_bytes: memtable_capacity_bytes(options.write_buffer_size, room_bytes),
-        bloom_ratio: if options.memtable_whole_key_filtering { options.memtable_prefix_bloom_size_ratio } else { 0.0 },
+        capacity_bytes: memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio),
+        bloom_ratio,
     })
 }
 
 /// Arena for a write buffer, or for one batch that is larger. Address space, not memory: pages are taken when they are
 /// touched.
-fn memtable_capacity_bytes(write_buffer_bytes: usize, room_bytes: usize) -> usize {
+fn memtable_capacity_bytes(write_buffer_bytes: usize, room_bytes: usize, bloom_ratio: f64) -> usize {
     /// For what a representation keeps beside its entries.
     const SLACK_BYTES: usize = 64 << 10;
-    write_buffer_bytes.max(room_bytes).saturating_add(SLACK_BYTES)
+    let beside_filter = (room_bytes as f64 / (1.0 - bloom_ratio)).ceil() as usize;
+    write_buffer_bytes.max(beside_filter).saturating_add(SLACK_BYTES)
 }

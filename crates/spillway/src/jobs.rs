@@ -59,9 +59,9 @@ pub(crate) enum Job {
 
 impl Core {
     /// Starts the background threads; none where the vfs runs inline.
-    pub fn start_threads(self: &Arc<Self>) -> Result<Vec<Box<dyn JoinHandle>>> {
+    pub fn start_threads(self: &Arc<Self>, threads: &mut Vec<Box<dyn JoinHandle>>) -> Result<()> {
         if self.context.vfs.runs_inline() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let jobs = self.context.options.max_background_jobs;
         // As in RocksDB: a quarter of the jobs flush, the others compact, and there is one of each at least.
@@ -70,7 +70,10 @@ impl Core {
         let duties = std::iter::repeat_n(Duty::Flush, flushes)
             .chain(std::iter::repeat_n(Duty::Compaction, compactions))
             .chain([Duty::Upkeep]);
-        duties.map(|duty| self.start_thread(duty)).collect()
+        for duty in duties {
+            threads.push(self.start_thread(duty)?);
+        }
+        Ok(())
     }
 
     fn start_thread(self: &Arc<Self>, duty: Duty) -> Result<Box<dyn JoinHandle>> {
@@ -115,11 +118,13 @@ impl Core {
         if let Err(e) = result {
             self.fail(&e.context("a background job failed"));
         }
+        self.tell_stall_changes();
         self.state_changed.notify_all();
     }
 
     /// Makes spares, deletes what nothing needs, and tells of what changed.
     pub fn keep_up(&self) {
+        self.tell_background_error();
         self.tell_stall_changes();
         if self.read_only || self.background_error().is_some() {
             return;

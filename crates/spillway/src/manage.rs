@@ -154,16 +154,26 @@ impl Core {
 
     /// Syncs and seals the log at the end of the database's life.
     pub(crate) fn end_log(&self) -> Result<()> {
-        let log = self.commit.lock().log.take();
+        let (log, last_seq, entered) = {
+            let mut commit = self.commit.lock();
+            commit.closed = true;
+            (commit.log.take(), commit.last_seq, self.pipeline.entered_log())
+        };
+        // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
         if let Some(log) = log
             && self.background_error().is_none()
         {
+            self.pipeline.wait_visible(last_seq)?;
+            self.pipeline.wait_published(entered)?;
             self.logs.end(&log)?;
         }
         Ok(())
     }
 
     fn resume(&self) -> Result<()> {
+        if self.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
         self.logs.check()?;
         if let Some(failure) = self.manifest.lock().as_ref().and_then(|writer| writer.failure().cloned()) {
             return Err(failure);
@@ -172,7 +182,6 @@ impl Core {
             return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
         }
         self.clear_background_error();
-        self.state_changed.notify_all();
         self.upkeep.raise();
         Ok(())
     }
@@ -181,6 +190,10 @@ impl Core {
         family.check_live()?;
         let mut options = (*family.options()).clone();
         base::options::set_at_runtime(&mut options, changes)?;
+        for warning in options.settle() {
+            tracing::warn!(warning, family = family.name(), "options");
+        }
+        options.validate()?;
         family.set_options(options);
         self.refresh_debt(&self.state.lock());
         self.state_changed.notify_all();

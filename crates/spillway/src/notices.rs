@@ -32,6 +32,14 @@ impl StallCondition {
 }
 
 impl Core {
+    /// Tells the listeners of a background error that they were not told of.
+    pub(crate) fn tell_background_error(&self) {
+        let untold = self.untold_error.lock().take();
+        if let Some(error) = untold {
+            self.context.notify(&Event::BackgroundError { error });
+        }
+    }
+
     /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
     /// since the last look goes untold.
     pub(crate) fn tell_stall_changes(&self) {

@@ -164,31 +164,29 @@ fn listeners_hear_of_tables_that_come_and_go() {
 
 #[test]
 fn listeners_hear_of_stalls_and_of_their_end() {
-    let recorder = Arc::new(Recorder::default());
-    let mut options = options(&MemoryVfs::new(6));
-    options.db.listeners.push(recorder.clone());
-    let db = Db::open("/db", &options).expect("open");
-    let family = db.default_family();
-    // Three tables in level 0: one fewer than it takes to compact them.
-    for key in ["a", "b", "c"] {
-        put(&db, key);
-        db.flush(&[&family]).expect("flush");
-    }
-    let stalls = |slowdown: &str, stop: &str| {
-        let triggers = [("level0_slowdown_writes_trigger", slowdown), ("level0_stop_writes_trigger", stop)];
+    for (stop, held_up) in [("36", (true, false)), ("4", (false, true))] {
+        let recorder = Arc::new(Recorder::default());
+        let mut options = options(&MemoryVfs::new(6));
+        options.db.listeners.push(recorder.clone());
+        let db = Db::open("/db", &options).expect("open");
+        let family = db.default_family();
+        let triggers = [("level0_slowdown_writes_trigger", "4"), ("level0_stop_writes_trigger", stop)];
         db.set_options(&family, &triggers).expect("mutable");
-        put(&db, "upkeep comes after a write");
-        recorder.take(|event| match event {
-            Event::StallChanged { family, cause, delayed, stopped } => {
-                Some((family.clone(), *cause, *delayed, *stopped))
-            }
-            _ => None,
-        })
-    };
-    let told = |delayed, stopped| vec![(String::from("default"), "l0-file-count", delayed, stopped)];
-    assert_eq!(stalls("20", "36"), []);
-    assert_eq!(stalls("2", "36"), told(true, false));
-    assert_eq!(stalls("2", "36"), [], "told already");
-    assert_eq!(stalls("2", "3"), told(false, true));
-    assert_eq!(stalls("20", "36"), told(false, false));
+        let mut flush = |key: &str| {
+            put(&db, key);
+            db.flush(&[&family]).expect("flush");
+            recorder.take(|event| match event {
+                Event::StallChanged { family, cause, delayed, stopped } => {
+                    assert_eq!((family.as_str(), *cause), ("default", "l0-file-count"));
+                    Some((*delayed, *stopped))
+                }
+                _ => None,
+            })
+        };
+        for key in ["a", "b", "c"] {
+            assert_eq!(flush(key), []);
+        }
+        // The fourth table holds writers up until it has been compacted with the others.
+        assert_eq!(flush("d"), [held_up, (false, false)]);
+    }
 }

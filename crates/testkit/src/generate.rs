@@ -72,13 +72,14 @@ impl Generator {
         let family = self.name(&FAMILIES);
         let key = self.key();
         let action = match self.random.below(100) {
-            0..60 => Action::Put(key, self.value(&family)),
+            0..48 => Action::Put(key, self.value(&family)),
+            48..60 => Action::Put(self.single_key(), self.value(&family)),
             60..72 => Action::Delete(key),
-            72..80 => Action::SingleDelete(key),
+            72..80 => Action::SingleDelete(self.single_key()),
             80..93 => Action::Merge(key, self.operand(&family)),
             _ => {
                 // Mostly a narrow range: wide ones leave nothing behind that could fill levels.
-                let other = if self.random.chance(80) { [&*key, b"~"].concat() } else { self.key() };
+                let other = if self.random.chance(80) { [&*key, b"!"].concat() } else { self.key() };
                 let mut ends = [key, other];
                 ends.sort();
                 let [start, end] = ends;
@@ -102,6 +103,11 @@ impl Generator {
             1 => vec![0xff; 3],
             number => format!("k{number:03}").into_bytes(),
         }
+    }
+
+    /// A key that is seldom written by anything but a put and a single-delete.
+    fn single_key(&mut self) -> Key {
+        format!("s{:02}", self.random.below(40)).into_bytes()
     }
 
     fn maybe_key(&mut self) -> Option<Key> {

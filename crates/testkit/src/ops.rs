@@ -58,7 +58,7 @@ impl Value {
 pub enum Action {
     Put(Key, Value),
     Delete(Key),
-    /// Done only where the key was put exactly once since it was last absent: all else is undefined.
+    /// Done only where the key was never touched but by puts and single-deletes in turn: all else is undefined.
     SingleDelete(Key),
     Merge(Key, Value),
     DeleteRange(Key, Key),

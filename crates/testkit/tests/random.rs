@@ -32,7 +32,7 @@ fn run_seeds(profile_name: &str) {
 /// A test that never gets to what it is for would pass as well.
 #[test]
 fn scripts_reach_several_levels() {
-    for name in ["tiny", "vector", "static-levels", "partitioned"] {
+    for name in ["tiny", "vector", "static-levels"] {
         let profile = profile::by_name(name).unwrap();
         let mut deepest = 0;
         for seed in 0..SEEDS / 2 {

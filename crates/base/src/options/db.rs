@@ -53,7 +53,7 @@ option_table! {
     /// How log files are written.
     log_backing: LogBacking = LogBacking::Auto, ANY, Spillway, Fixed;
     /// Bytes above which a batch gets a log file of its own instead of holding up every other writer's publication.
-    large_batch_bytes: u64 = 64 * MIB, at_least(4096.0), Spillway, Mutable;
+    large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Mutable;
     /// Counts what the database does, for the statistics properties.
     statistics: bool = false, ANY, Spillway, Fixed;
 

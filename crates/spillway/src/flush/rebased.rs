@@ -17,6 +17,8 @@ use crate::write::pipeline::LogPosition;
 pub struct RebasedMemtable {
     memtable: Arc<dyn Memtable>,
     numbers: OnceLock<Numbers>,
+    /// Under the numbers outside; made when first asked for.
+    tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -31,12 +33,26 @@ struct Numbers {
 impl RebasedMemtable {
     /// `memtable` is sealed, and numbered from 1.
     pub fn new(memtable: Arc<dyn Memtable>) -> Arc<Self> {
-        Arc::new(RebasedMemtable { memtable, numbers: OnceLock::new() })
+        Arc::new(RebasedMemtable { memtable, numbers: OnceLock::new(), tombstones: OnceLock::new() })
     }
 
     /// Says that the batch has the numbers `base + 1 ..= largest`. Before it is in any view.
     pub fn set_numbers(&self, base: SeqNo, largest: SeqNo, logged_through: LogPosition) {
         assert!(self.numbers.set(Numbers { base, largest, logged_through }).is_ok(), "a batch takes its numbers once");
+    }
+
+    fn raised_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        let inside = self.memtable.tombstones()?;
+        let base = self.base().0;
+        let raised = inside.fragments().iter().flat_map(|fragment| {
+            let of_seq = |seq: &SeqNo| RangeTombstone {
+                start: fragment.start.clone(),
+                end: fragment.end.clone(),
+                seq: SeqNo(seq.0 + base),
+            };
+            fragment.seqs.iter().map(of_seq)
+        });
+        Some(Arc::new(FragmentedTombstones::build(inside.order().clone(), raised.collect())))
     }
 
     fn base(&self) -> SeqNo {
@@ -61,17 +77,7 @@ impl Flushable for RebasedMemtable {
     }
 
     fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
-        let Some(inside) = self.memtable.tombstones() else { return Ok(None) };
-        let base = self.base().0;
-        let raised = inside.fragments().iter().flat_map(|fragment| {
-            let of_seq = |seq: &SeqNo| RangeTombstone {
-                start: fragment.start.clone(),
-                end: fragment.end.clone(),
-                seq: SeqNo(seq.0 + base),
-            };
-            fragment.seqs.iter().map(of_seq)
-        });
-        Ok(Some(Arc::new(FragmentedTombstones::build(inside.order().clone(), raised.collect()))))
+        Ok(self.tombstones.get_or_init(|| self.raised_tombstones()).clone())
     }
 
     fn created_at(&self) -> SeqNo {
@@ -90,8 +96,9 @@ impl Flushable for RebasedMemtable {
         self.memtable.memory_bytes()
     }
 
+    /// None: the memtable inside is numbered otherwise than what readers may see.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-        Some(&self.memtable)
+        None
     }
 }
 

@@ -37,6 +37,10 @@ impl Part<'_> {
     }
 }
 
+/// Memtables that a write switches before it gives up: the first may have been filled by others meanwhile, but not this
+/// many.
+const SWITCHES_MAX: usize = 100;
+
 pub(crate) type Parts<'a> = SmallVec<[Part<'a>; 2]>;
 
 /// Takes a batch apart by family and checks it.
@@ -129,7 +133,7 @@ impl Core {
     /// Reserves room for every part in its family's mutable memtable, switching those that have none.
     pub(crate) fn reserve_memtables(&self, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<()> {
         for part in parts.iter_mut() {
-            loop {
+            for attempt in 0.. {
                 part.family.check_live()?;
                 part.view = part.family.view();
                 let queued = &part.view.mutable;
@@ -142,6 +146,10 @@ impl Core {
                     part.reserved_in = queued.id();
                     self.note_memtable_bytes(need);
                     break;
+                }
+                if attempt == SWITCHES_MAX {
+                    let what = format!("the batch needs a memtable of {need} bytes, and none that is made has them");
+                    return Err(Error::invalid_argument(what));
                 }
                 self.switch_full_memtable(part.family, queued.id(), need, options)?;
             }

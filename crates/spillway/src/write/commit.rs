@@ -54,17 +54,18 @@ impl Core {
         }
         let mut parts = admission::summarise(batch, &set, options)?;
         let numbered = self.number(batch, &mut parts, options)?;
+        let unfinished = Unfinished::new(self, numbered.ticket);
         if let Some((log, reservation)) = &numbered.record {
             let header = batch::header(numbered.first, batch.count());
             log.note_published(self.pipeline.published_log());
             let logged = self.logs.append(log, reservation, RecordKind::Batch, &[&header, batch.body()]);
-            logged.inspect_err(|e| self.fail_numbered(e))?;
+            logged.inspect_err(|e| self.fail(e))?;
         }
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
         }
         insert(batch, &parts, numbered.first);
-        self.pipeline.finish(numbered.ticket);
+        unfinished.finish();
         self.pipeline.wait_visible(numbered.last)?;
         if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
             self.sync_write(log.position(&reservation))?;
@@ -124,6 +125,34 @@ impl Core {
         let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
         let ticket = self.pipeline.enter(last, log_end, &bounds);
         Ok(Ok(Numbered { ticket, first, last, record }))
+    }
+}
+
+/// A place in the pipeline that is being filled. Whoever leaves it unfinished, by an error or a panic, ends the
+/// database's ability to write and wakes everyone who waits for it (C4).
+pub(crate) struct Unfinished<'a> {
+    core: &'a Core,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Unfinished<'a> {
+    pub fn new(core: &'a Core, ticket: Ticket) -> Self {
+        Unfinished { core, ticket: Some(ticket) }
+    }
+
+    /// The write is in the log and in the memtables.
+    pub fn finish(mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.core.pipeline.finish(ticket);
+        }
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            self.core.fail_numbered(&Error::read_only("a write failed after it was numbered"));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use crossbeam_utils::Backoff;
 use log::{RecordKind, Reservation};
 
 use crate::core::{Core, FamilySet};
@@ -16,7 +17,7 @@ use crate::flush::flushable::QueuedMemtable;
 use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part};
 use crate::write::batch::{self, WriteBatch};
-use crate::write::commit::entries_of;
+use crate::write::commit::{Unfinished, entries_of};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
 use crate::write::pipeline::Ticket;
@@ -88,14 +89,20 @@ impl Core {
         for part in &parts {
             self.wait_for_queue_room(part.family, options)?;
         }
-        let prepared = self.prepare_large(batch, &parts, options)?;
-        let committed = self.commit_large(batch, &parts, &prepared)?;
+        let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
+        let prepared = self.prepare_large(batch, &parts, file.clone(), options);
+        let committed = prepared.and_then(|prepared| self.commit_large(batch, &parts, &prepared));
+        if let (Err(_), Some(file)) = (&committed, &file) {
+            self.logs.discard(file); // no record names it
+        }
+        let committed = committed?;
+        let unfinished = Unfinished::new(self, committed.ticket);
         if let Some((log, reservation, record)) = &committed.record {
             log.note_published(self.pipeline.published_log());
             let logged = self.logs.append(log, reservation, RecordKind::LargeBatch, &[&record.encode()]);
-            logged.inspect_err(|e| self.fail_numbered(e))?;
+            logged.inspect_err(|e| self.fail(e))?;
         }
-        self.pipeline.finish(committed.ticket);
+        unfinished.finish();
         self.pipeline.wait_visible(committed.last)?;
         if let Some((log, reservation, _)) = committed.record.filter(|_| options.sync) {
             self.sync_write(log.position(&reservation))?;
@@ -107,14 +114,14 @@ impl Core {
         Ok(committed.last)
     }
 
-    /// Everything that takes long: the batch's own log, synced, and its memtables, filled.
+    /// What takes long besides the batch's own log: its memtables, filled.
     fn prepare_large<'a>(
         &self,
         batch: &WriteBatch,
         parts: &[Part<'a>],
+        file: Option<Arc<ActiveLog>>,
         options: &WriteOptions,
     ) -> Result<Prepared<'a>> {
-        let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
         let mut prepared = Prepared { parts: Vec::with_capacity(parts.len()), fresh: BTreeMap::new(), file };
         for part in parts {
             let memtable = part.family.create_memtable(0)?;
@@ -158,6 +165,7 @@ impl Core {
             families,
         });
         let record_bytes = record.as_ref().map_or(0, |record| record.encode().len());
+        let backoff = Backoff::new();
         loop {
             let mut state = self.state.lock();
             for (family, _) in &prepared.parts {
@@ -165,6 +173,16 @@ impl Core {
             }
             let mut commit = self.commit.lock();
             let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+            if !self.pipeline.has_room() {
+                drop((commit, state));
+                backoff.snooze();
+                self.check_writable()?;
+                continue;
+            }
+            let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
+            let base = commit.last_seq;
+            let last = base.checked_add(u64::from(batch.count())).ok_or_else(exhausted)?;
+            // The last step that can fail: space that is reserved is filled.
             let reservation = match &prepared.file {
                 None => None,
                 Some(_) => match log.file.try_reserve(record_bytes) {
@@ -177,17 +195,11 @@ impl Core {
                     }
                 },
             };
-            if !self.pipeline.has_room() {
-                return Err(admission::stalled());
-            }
-            let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
-            let base = commit.last_seq;
-            let last = base.checked_add(u64::from(batch.count())).ok_or_else(exhausted)?;
             commit.last_seq = last;
             if let Some(file) = &prepared.file {
                 self.logs.note_large(file, last);
             }
-            let record = reservation.zip(record).map(|(reservation, mut record)| {
+            let record = reservation.zip(record.clone()).map(|(reservation, mut record)| {
                 record.first = SeqNo(base.0 + 1);
                 (log, reservation, record)
             });

@@ -32,6 +32,11 @@ impl ActiveLog {
         self.file.number()
     }
 
+    /// True once the log has become current.
+    pub fn is_current(&self) -> bool {
+        self.base.get().is_some()
+    }
+
     /// Called when the log becomes current.
     pub fn start_at(&self, base: LogPosition) {
         self.base.set(base).expect("a log becomes current once");
@@ -69,13 +74,12 @@ struct LiveLog {
     bytes: u64,
     /// The last number in it; `None` for the current log.
     last_seq: Option<SeqNo>,
-    /// Where recovery ended it, for a log of an earlier process.
-    end: Option<LogEnd>,
 }
 
 #[derive(Default)]
 struct LiveLogs {
     logs: Vec<LiveLog>,
+    recovered_ends: Vec<LogEnd>,
     spare: Option<Arc<ActiveLog>>,
 }
 
@@ -140,18 +144,38 @@ impl Logs {
     fn create_sized(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
         let config =
             LogConfig { capacity_bytes, extent_bytes: capacity_bytes, backing: self.backing, earlier: self.frontiers() };
-        let file = LogFile::create(&*self.vfs, &self.dir.join(file_name::format(file_type, number)), number, config)?;
-        self.vfs.sync_dir(&self.dir)?;
-        Ok(Arc::new(ActiveLog { file, base: OnceLock::new() }))
+        let path = self.dir.join(file_name::format(file_type, number));
+        let file = LogFile::create(&*self.vfs, &path, number, config)?;
+        let log = Arc::new(ActiveLog { file, base: OnceLock::new() });
+        match self.vfs.sync_dir(&self.dir) {
+            Ok(()) => Ok(log),
+            Err(error) => {
+                self.discard(&log);
+                Err(error)
+            }
+        }
     }
 
-    /// How far the current log has come: what a log made now says of those before it.
+    /// Deletes a log that never came into use. One that stayed among logs that did would end the history at recovery,
+    /// so if it cannot be deleted no log is written to any more.
+    pub fn discard(&self, log: &ActiveLog) {
+        if let Err(error) = self.vfs.remove_file(log.file.path()) {
+            self.fail(&error.context("an unused log is in the way"));
+        }
+    }
+
+    /// How far the logs have come: what a log made now says of those before it. A position claims everything before it,
+    /// so it may lie in a log only if the logs before that one are whole: synced, or published.
     fn frontiers(&self) -> Frontiers {
         let sync = self.sync.lock();
-        sync.unsynced.last().map_or_else(Frontiers::default, |log| Frontiers {
-            synced: log.position_of(log.file.synced()),
-            published: log.position_of(log.file.published()),
-        })
+        let Some(first) = sync.unsynced.first() else { return Frontiers::default() };
+        // Something in a log is published only once all of the log before it is.
+        let begun = |log: &&Arc<ActiveLog>| log.file.published() > FILE_HEADER_BYTES;
+        let last = sync.unsynced.iter().rev().find(begun).unwrap_or(first);
+        Frontiers {
+            synced: first.position_of(first.file.synced()),
+            published: last.position_of(last.file.published()),
+        }
     }
 
     /// Takes the spare, where there is one that a record of `need_bytes` fits into. One that is too small is deleted: a
@@ -163,8 +187,8 @@ impl Logs {
             return Ok(Some(spare));
         }
         // Durable with the sync of the directory that makes the next log's name so.
-        self.vfs.remove_file(spare.file.path())?;
-        Ok(None)
+        self.discard(&spare);
+        self.check().map(|()| None)
     }
 
     pub fn ask_for_spare(&self) {
@@ -189,7 +213,7 @@ impl Logs {
             before.last_seq = Some(last_seq);
         }
         let life = self.life_of(FileType::Log, log.number());
-        live.logs.push(LiveLog { life, number: log.number(), bytes: log.file.capacity(), last_seq: None, end: None });
+        live.logs.push(LiveLog { life, number: log.number(), bytes: log.file.capacity(), last_seq: None });
         drop(live);
         self.sync.lock().unsynced.push(log.clone());
     }
@@ -200,20 +224,24 @@ impl Logs {
         let (life, number, bytes) = (self.life_of(FileType::LargeBatch, log.number()), log.number(), log.file.tail());
         let mut live = self.live.lock();
         let current = live.logs.len().saturating_sub(1);
-        live.logs.insert(current, LiveLog { life, number, bytes, last_seq: Some(last_seq), end: None });
+        live.logs.insert(current, LiveLog { life, number, bytes, last_seq: Some(last_seq) });
     }
 
     /// Notes a log of an earlier process, oldest first.
     pub fn note_recovered(&self, file_type: FileType, end: LogEnd, bytes: u64) {
         let life = self.life_of(file_type, end.log);
         let (number, last_seq) = (end.log, Some(end.last_seq));
-        let end = (file_type == FileType::Log).then_some(end);
-        self.live.lock().logs.push(LiveLog { life, number, bytes, last_seq, end });
+        let mut live = self.live.lock();
+        live.logs.push(LiveLog { life, number, bytes, last_seq });
+        if file_type == FileType::Log {
+            live.recovered_ends.push(end);
+        }
     }
 
-    /// Where recovery ended the logs of earlier processes that are still needed.
+    /// Where recovery ended the logs that it found. They are kept as long as the database is open: a log that is let go
+    /// may stay on disk, pinned or not deleted yet, and must not be replayed past its end then.
     pub fn recovered_ends(&self) -> Vec<LogEnd> {
-        self.live.lock().logs.iter().filter_map(|log| log.end).collect()
+        self.live.lock().recovered_ends.clone()
     }
 
     fn life_of(&self, file_type: FileType, number: FileNumber) -> Arc<FileLife> {
@@ -271,9 +299,10 @@ impl Logs {
                 continue;
             }
             state.running = true;
+            // Read before the list is taken: a log is in the list before anything in it is published.
+            let through = published();
             let logs = state.unsynced.clone();
             drop(state);
-            let through = published();
             let result = self.sync_logs(&logs, through);
             issued = true;
             state = self.sync.lock();
@@ -309,8 +338,13 @@ impl Logs {
         Ok(())
     }
 
-    /// Ends the last log of this process's life, so that the next open finds it whole. No write is under way.
+    /// Ends the last log of this process's life, so that the next open finds it whole, and deletes the spare. No write is
+    /// under way.
     pub fn end(&self, log: &ActiveLog) -> Result<()> {
+        let spare = self.live.lock().spare.take();
+        if let Some(spare) = spare {
+            self.discard(&spare);
+        }
         // First all before the end record, which then says that it was whole: damage to it is told from a torn tail.
         self.sync_through(log.end(), || log.end())?;
         let Some(reservation) = log.file.seal() else { return Ok(()) };

@@ -122,17 +122,18 @@ impl Pipeline {
 
     /// Says that the write is in the log and in the memtables, and publishes all that can be.
     pub fn finish(&self, ticket: Ticket) {
-        self.slot(ticket.0).done.store(ticket.0 + 1, Ordering::Release);
+        // SeqCst, here and at the load: of two writers that finish at once at least one sees the other's mark.
+        self.slot(ticket.0).done.store(ticket.0 + 1, Ordering::SeqCst);
         let mut advanced = false;
         loop {
-            let head = self.head.load(Ordering::Acquire);
+            let head = self.head.load(Ordering::SeqCst);
             let slot = self.slot(head);
-            if slot.done.load(Ordering::Acquire) != head + 1 {
+            if slot.done.load(Ordering::SeqCst) != head + 1 {
                 break;
             }
             // Read before the exchange: once head has passed, the slot may be handed out again.
             let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
-            if self.head.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            if self.head.compare_exchange(head, head + 1, Ordering::SeqCst, Ordering::Acquire).is_ok() {
                 // fetch_max: of two threads that moved head, the later may store first (S1).
                 self.published_log.fetch_max(log_end, Ordering::SeqCst);
                 self.visible.fetch_max(seq, Ordering::SeqCst);
@@ -205,9 +206,13 @@ impl Pipeline {
     }
 }
 
-/// Copies bounds into a slot's buffers, which keep their memory from one write to the next.
+/// Copies bounds into a slot's buffers, which keep their memory from one write to the next unless it is much.
 fn store_bounds(stored: &mut Vec<KeyBounds>, bounds: &[(FamilyId, &[u8], &[u8])]) {
+    const KEPT_BYTES_MAX: usize = 1 << 10;
     stored.resize_with(bounds.len(), KeyBounds::default);
+    for bounds in stored.iter_mut().filter(|b| b.smallest.capacity().max(b.largest.capacity()) > KEPT_BYTES_MAX) {
+        *bounds = KeyBounds::default();
+    }
     for (to, (family, smallest, largest)) in stored.iter_mut().zip(bounds) {
         to.family = *family;
         to.smallest.clear();

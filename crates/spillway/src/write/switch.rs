@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{FamilyId, Result, SeqNo};
+use base::{Error, FamilyId, Result, SeqNo};
 use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
@@ -52,7 +52,9 @@ impl Core {
             if options.no_slowdown {
                 return Err(stalled());
             }
-            full.flush_wanted_through = SeqNo::MAX.min(full.flush_wanted_through.max(newest(full)));
+            let wanted = newest(full);
+            let raised = wanted > full.flush_wanted_through;
+            full.flush_wanted_through = wanted.max(full.flush_wanted_through);
             if waiting.is_none() {
                 waiting = Some(family.writer_waits());
                 self.upkeep.raise(); // which tells listeners
@@ -62,7 +64,9 @@ impl Core {
                 self.drive();
                 state = self.state.lock();
             } else {
-                self.state_changed.notify_all();
+                if raised {
+                    self.state_changed.notify_all(); // once, or those who wait here would wake each other for ever
+                }
                 self.state_changed.wait(&mut state);
             }
         }
@@ -136,6 +140,8 @@ impl Core {
         let sealed = self.family_state(&mut state, family.id())?;
         let through = newest(sealed);
         sealed.flush_wanted_through = sealed.flush_wanted_through.max(through);
+        drop(state);
+        self.state_changed.notify_all();
         Ok(through)
     }
 
@@ -211,7 +217,12 @@ impl Core {
                 made
             }
         };
-        self.install_log(next)?;
+        if let Err(error) = self.install_log(next.clone()) {
+            if !next.is_current() {
+                self.logs.discard(&next);
+            }
+            return Err(error);
+        }
         self.logs.ask_for_spare();
         self.upkeep.raise();
         self.flush_for_log_limit();
@@ -223,9 +234,12 @@ impl Core {
     pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
         let backoff = Backoff::new();
         let mut commit = self.commit.lock();
-        while !self.pipeline.has_room() {
+        while !self.pipeline.has_room() && !commit.closed {
             MutexGuard::unlocked(&mut commit, || backoff.snooze());
             self.check_writable()?;
+        }
+        if commit.closed {
+            return Err(Error::closed("the database is closed"));
         }
         let full = commit.log.take();
         let end = full.and_then(|full| full.file.seal().map(|reservation| (full, reservation)));
