@@ -51,7 +51,7 @@ struct Capture {
     snapshot: ManifestSnapshot,
     /// The number of the checkpoint's MANIFEST.
     manifest: FileNumber,
-    /// Complete logs, oldest first.
+    /// Complete logs, and those of large batches.
     older_logs: Vec<(FileNumber, Arc<FileLife>)>,
     /// The log that was being written, and the bytes of it that count.
     current: Option<(FileNumber, Arc<FileLife>, u64)>,
@@ -82,6 +82,7 @@ impl Core {
         let families = self.families.load().iter().cloned().collect();
         let end_offset = self.published_end_of(&current)?;
         snapshot.last_seq = self.pipeline.visible();
+        let late = self.large_batches_beside(&pins);
         drop(manifest);
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
@@ -90,9 +91,20 @@ impl Core {
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq });
         }
+        pins.extend(late);
         snapshot.log_ends = log_ends;
         snapshot.db_id = Some(new_identity(&*self.context.vfs));
         Ok(Capture { snapshot, manifest: number, older_logs: pins, current, families })
+    }
+
+    /// The logs of large batches that came after `pins`. The current log can commit some before its end was taken; none
+    /// was let go since, for that takes the manifest lock.
+    fn large_batches_beside(&self, pins: &[(FileNumber, Arc<FileLife>)]) -> Vec<(FileNumber, Arc<FileLife>)> {
+        let mut late = self.logs.pin_all();
+        late.retain(|(number, life)| {
+            life.file().file_type == FileType::LargeBatch && !pins.iter().any(|(pinned, _)| pinned == number)
+        });
+        late
     }
 
     /// How many bytes of `log` are published, once everything in the logs before it is; all of that is synced then.
@@ -112,8 +124,8 @@ impl Core {
         for (_, table) in capture.snapshot.families.iter().flat_map(|family| family.version.all_files()) {
             staging.link_or_copy(&self.context.table_path(table.number()))?;
         }
-        for (number, _) in &capture.older_logs {
-            staging.link_or_copy(&self.path_of(FileType::Log, *number))?;
+        for (number, life) in &capture.older_logs {
+            staging.link_or_copy(&self.path_of(life.file().file_type, *number))?;
         }
         if let Some((number, _, bytes)) = &capture.current {
             staging.copy(&self.path_of(FileType::Log, *number), Some(*bytes))?;

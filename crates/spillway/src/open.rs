@@ -1,6 +1,6 @@
 //! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::family::{Family, FamilyParts, create_memtable};
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
-use crate::replay::{LogReplay, Replayed, remove_quietly};
+use crate::replay::{LogReplay, Replayed};
 use crate::tables::Opener;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -29,6 +29,15 @@ use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 
+mod destroy;
+mod identity;
+mod orphans;
+mod reading;
+mod start;
+
+pub(crate) use destroy::destroy;
+pub(crate) use identity::new_identity;
+
 /// What [`open`] hands to the database's handle.
 pub(crate) struct Opened {
     pub core: Arc<Core>,
@@ -37,26 +46,22 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     validate(options)?;
-    let vfs = &options.vfs;
-    let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
-    let recovered = match recover::recover(&**vfs, dir) {
-        Ok(_) if options.db.error_if_exists => {
-            return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
-        }
-        Ok(recovered) => recovered,
-        Err(e) if e.is_not_found() && options.db.create_if_missing && !options.read_only => new_database(),
-        Err(e) if e.is_not_found() => {
-            let what = "there is no database here; set create_if_missing (--create) to make one";
-            return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
-        }
-        Err(e) => return Err(e),
-    };
+    if options.read_only {
+        let logs = log_dir(dir, &options.db);
+        let core = reading::open_steadily(&*options.vfs, dir, &logs, || recover_and_run(dir, options))?;
+        return Ok(Opened { core, lock: None });
+    }
+    let lock = take_directory(dir, options)?;
+    Ok(Opened { core: recover_and_run(dir, options)?, lock: Some(lock) })
+}
+
+fn recover_and_run(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
+    let recovered = start::recover_or_begin(dir, options)?;
     for warning in &recovered.warnings {
         tracing::warn!(warning, "recovery");
     }
     check_adoption(dir, options, &recovered)?;
-    let core = Opening::new(dir, options, recovered)?.run()?;
-    Ok(Opened { core, lock })
+    Opening::new(dir, options, recovered)?.run()
 }
 
 fn validate(options: &OpenOptions) -> Result<()> {
@@ -98,31 +103,6 @@ fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     }
 }
 
-/// What recovery would find in a database that has nothing yet.
-fn new_database() -> Recovered {
-    let default = RecoveredFamily {
-        id: FamilyId::DEFAULT,
-        name: DEFAULT_FAMILY.to_owned(),
-        comparator: String::new(),
-        log_number: FileNumber(0),
-        flushed_through: Some(SeqNo::ZERO),
-        linked_ingests: Vec::new(),
-        tables: Vec::new(),
-    };
-    Recovered {
-        manifest: FileNumber(0),
-        families: vec![default],
-        next_file: FileNumber(2),
-        last_seq: SeqNo::ZERO,
-        max_family: 0,
-        min_log_to_keep: FileNumber(0),
-        log_ends: Vec::new(),
-        db_id: None,
-        fenced: true,
-        warnings: Vec::new(),
-    }
-}
-
 fn check_adoption(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
     if recovered.fenced || options.read_only {
         return Ok(());
@@ -158,7 +138,7 @@ impl<'a> Opening<'a> {
         let vfs = options.vfs.clone();
         let db_id = match &recovered.db_id {
             Some(id) => id.clone(),
-            None => read_identity(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
+            None => identity::read(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
         };
         let context = Arc::new(Context {
             dir: dir.to_owned(),
@@ -168,7 +148,7 @@ impl<'a> Opening<'a> {
             statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
             listeners: options.db.listeners.clone(),
             db_id,
-            session_id: new_session(&*vfs),
+            session_id: identity::new_session(&*vfs),
             vfs,
         });
         let capacity = options.families.iter().map(|(_, f)| f.table.block_cache).max();
@@ -219,7 +199,10 @@ impl<'a> Opening<'a> {
         let stored = self.recovered.families.clone();
         let unnamed = |name: &str| name != DEFAULT_FAMILY && !self.options.families.iter().any(|(n, _)| n == name);
         let missing: Vec<_> = stored.iter().map(|f| f.name.as_str()).filter(|name| unnamed(name)).collect();
-        if matches!(self.options.other_families, OtherFamilies::Refuse) && !missing.is_empty() && !self.options.read_only {
+        if matches!(self.options.other_families, OtherFamilies::Refuse)
+            && !missing.is_empty()
+            && !self.options.read_only
+        {
             let what = format!("column families are not opened: {}; every family has to be named", missing.join(", "));
             return Err(Error::invalid_argument(what).at_path(&self.context.dir));
         }
@@ -277,7 +260,8 @@ impl<'a> Opening<'a> {
                 continue;
             }
             if !self.context.options.create_missing_column_families || self.options.read_only {
-                let what = format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+                let what =
+                    format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
                 return Err(Error::invalid_argument(what).at_path(&self.context.dir));
             }
             self.recovered.max_family += 1;
@@ -311,7 +295,7 @@ impl<'a> Opening<'a> {
     /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to.
     fn begin_writing(&self, core: &Core, replayed: &Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
-        write_identity(&**vfs, &context.dir, &context.db_id)?;
+        identity::write(&**vfs, &context.dir, &context.db_id)?;
         let number = context.numbers.take();
         for log in &replayed.logs {
             core.logs.note_recovered(log.file_type, log.end, log.bytes);
@@ -319,38 +303,10 @@ impl<'a> Opening<'a> {
         let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
-        self.remove_orphans(core)?;
+        orphans::remove(core)?;
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
         core.release_logs();
-        Ok(())
-    }
-
-    /// Deletes what a crash left behind: files that the new MANIFEST does not know.
-    fn remove_orphans(&self, core: &Core) -> Result<()> {
-        let state = core.state.lock();
-        let tables: BTreeSet<FileNumber> =
-            state.families.values().flat_map(|f| f.version.all_files()).map(|(_, file)| file.number()).collect();
-        drop(state);
-        let logs: BTreeSet<FileNumber> = core.logs.pin_all().into_iter().map(|(number, _)| number).collect();
-        let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
-        let mut dirs = vec![self.context.dir.clone()];
-        dirs.extend(Some(self.context.log_dir()).filter(|dir| *dir != self.context.dir));
-        for dir in dirs {
-            for name in self.context.vfs.read_dir(&dir)? {
-                let Some((kind, number)) = file_name::parse(&name) else { continue };
-                let superfluous = match kind {
-                    FileType::Table => !tables.contains(&number),
-                    FileType::Log | FileType::LargeBatch => !logs.contains(&number),
-                    FileType::Manifest => Some(number) != manifest,
-                    FileType::RocksLog | FileType::Temp | FileType::Options => true,
-                    FileType::Current | FileType::Identity | FileType::Lock => false,
-                };
-                if superfluous {
-                    remove_quietly(&self.context, &dir.join(name));
-                }
-            }
-        }
         Ok(())
     }
 }
@@ -404,8 +360,7 @@ fn build_family(
 /// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
 pub(crate) fn make_family(core: &Core, id: FamilyId, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
     options.validate()?;
-    let shared =
-        Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
+    let shared = Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
     let last_seq = core.commit.lock().last_seq;
     let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
     let tables = shared.table_store(&core.context, &options);
@@ -453,7 +408,9 @@ impl Core {
 
     pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
         match kind {
-            FileType::Log | FileType::LargeBatch | FileType::RocksLog => self.context.log_dir().join(file_name::format(kind, number)),
+            FileType::Log | FileType::LargeBatch | FileType::RocksLog => {
+                self.context.log_dir().join(file_name::format(kind, number))
+            }
             _ => self.context.dir.join(file_name::format(kind, number)),
         }
     }
@@ -465,61 +422,6 @@ fn write_whole(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
     file.sync(IoClass::Other)
 }
 
-fn read_identity(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
-    const IDENTITY_BYTES_MAX: u64 = 4096;
-    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
-    if !vfs.exists(&path)? {
-        return Ok(None);
-    }
-    let bytes = vfs::read_all(vfs, &path, IDENTITY_BYTES_MAX, IoClass::Other)?;
-    Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
-}
-
-fn write_identity(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
-    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
-    if vfs.exists(&path)? {
-        return Ok(());
-    }
-    write_whole(vfs, &path, id.as_bytes())
-}
-
-/// A random UUID, version 4, as RocksDB's ids look.
-pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
-    let (high, low) = (vfs.random_u64(), vfs.random_u64());
-    let high = (high & !0xF000) | 0x4000;
-    let low = (low & !(0b11 << 62)) | (0b10 << 62);
-    let low_bits = low & 0xFFFF_FFFF_FFFF;
-    format!("{:08x}-{:04x}-{:04x}-{:04x}-{low_bits:012x}", high >> 32, (high >> 16) & 0xFFFF, high & 0xFFFF, low >> 48)
-}
-
-/// Twenty base-36 characters.
-fn new_session(vfs: &dyn Vfs) -> String {
-    const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    let mut number = (u128::from(vfs.random_u64()) << 64) | u128::from(vfs.random_u64());
-    let digit = |_| {
-        let digit = DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0');
-        number /= 36;
-        char::from(digit)
-    };
-    (0..20).map(digit).collect()
-}
-
 pub(crate) fn list_families(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {
     Ok(recover::recover(&**vfs, dir)?.families.into_iter().map(|family| family.name).collect())
-}
-
-pub(crate) fn destroy(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<()> {
-    if !vfs.exists(dir)? {
-        return Ok(());
-    }
-    let lock = vfs.lock(&lock_path(dir))?;
-    for name in vfs.read_dir(dir)? {
-        if file_name::parse(&name).is_some_and(|(kind, _)| kind != FileType::Lock) {
-            vfs.remove_file(&dir.join(name))?;
-        }
-    }
-    drop(lock);
-    vfs.remove_file(&lock_path(dir))?;
-    let _ = vfs.remove_dir(dir); // other files may be in it
-    Ok(())
 }

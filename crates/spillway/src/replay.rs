@@ -26,11 +26,23 @@ use crate::write::batch::BatchReader;
 use crate::write::commit::entries_of;
 use crate::write::large::LargeBatchRecord;
 
-/// A log of ours that was replayed and is still needed.
+/// Older logs of ours than this many are flushed at open, so that they go: each short life of a process leaves one, and
+/// each costs every later open a file to replay. Fewer are cheaper to replay than to make tables of.
+const OLD_LOGS_MAX: usize = 8;
+
+/// A log of ours that was replayed.
 pub(crate) struct ReplayedLog {
     pub file_type: FileType,
     pub end: LogEnd,
     pub bytes: u64,
+}
+
+impl ReplayedLog {
+    /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
+    fn forget(&mut self) {
+        self.end.end_offset = FILE_HEADER_BYTES;
+        self.end.last_seq = SeqNo::ZERO;
+    }
 }
 
 /// What a database goes on from.
@@ -50,6 +62,8 @@ pub(crate) struct LogReplay<'a> {
     last_seq: SeqNo,
     /// Logs of ours that were replayed, those of large batches included.
     logs: Vec<ReplayedLog>,
+    /// Damage was passed over in some log of ours.
+    passed_damage: bool,
 }
 
 impl<'a> LogReplay<'a> {
@@ -60,7 +74,7 @@ impl<'a> LogReplay<'a> {
         log_numbers: BTreeMap<FamilyId, FileNumber>,
         last_seq: SeqNo,
     ) -> Self {
-        LogReplay { context, may_flush, families, log_numbers, last_seq, logs: Vec::new() }
+        LogReplay { context, may_flush, families, log_numbers, last_seq, logs: Vec::new(), passed_damage: false }
     }
 
     /// Replays every log in the directory. `log_ends` is where earlier recoveries ended some of them; `min_rocksdb_log`
@@ -75,7 +89,18 @@ impl<'a> LogReplay<'a> {
             self.flush_everything()?;
         }
         self.replay_own_logs(&own_logs, log_ends)?;
+        if self.may_flush && (self.passed_damage || self.has_too_many_logs()) {
+            self.flush_everything()?;
+            self.logs.iter_mut().for_each(ReplayedLog::forget);
+        }
         Ok(Replayed { last_seq: self.last_seq, logs: self.logs })
+    }
+
+    fn has_too_many_logs(&self) -> bool {
+        let bytes: u64 = self.logs.iter().map(|log| log.bytes).sum();
+        let limit_bytes = self.context.options.max_total_wal_size;
+        let count = self.logs.iter().filter(|log| log.file_type == FileType::Log).count();
+        count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
     }
 
     /// The numbers of RocksDB's logs and of ours, ascending.
@@ -160,10 +185,13 @@ impl<'a> LogReplay<'a> {
                 RecordKind::Batch => self.apply(record.payload, None),
                 RecordKind::LargeBatch => self.apply_large(record.payload),
                 RecordKind::Noop | RecordKind::End => Ok(()),
-                kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
+                kind => {
+                    Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed")))
+                }
             };
             applied.map_err(|e| e.at_path(&path).at_offset(record.offset))
         })?;
+        self.passed_damage |= end.skipped_bytes > 0;
         tracing::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
         Ok((end.end_offset, matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd)))
     }

@@ -30,6 +30,13 @@ pub enum FileType {
     Lock,
 }
 
+impl FileType {
+    /// True for what lies in the directory of the logs.
+    pub fn is_log(self) -> bool {
+        matches!(self, FileType::Log | FileType::LargeBatch | FileType::RocksLog)
+    }
+}
+
 /// How a type's names look.
 enum Shape {
     /// The number, six digits at least, then this.

@@ -56,9 +56,15 @@ fn a_manifest_that_is_missing_is_named() {
 fn without_a_current_a_database_is_not_made_over_the_old_one() {
     let vfs = database(SCRIPT);
     vfs.remove_file(&current()).unwrap();
-    let error = read(&vfs).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
-    assert!(!files(&vfs, ".sst").is_empty(), "tables are still there");
+    for create in [false, true] {
+        let mut options = options(&vfs);
+        options.db.create_if_missing = create;
+        options.db.create_missing_column_families = create;
+        let error = Db::open(DIR, &options).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error:?}");
+        assert!(error.path().is_some() && error.message().contains("CURRENT"), "{error:?}");
+        assert!(!files(&vfs, ".sst").is_empty() && !files(&vfs, ".splog").is_empty(), "the files are still there");
+    }
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! The ids of a database and of its sessions, which name it and its tables to other tools.
+
+use std::path::Path;
+
+use base::{FileNumber, Result};
+use vfs::{IoClass, Vfs};
+
+use super::write_whole;
+use crate::version::file_name::{self, FileType};
+
+/// The id in the file IDENTITY, where there is one.
+pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
+    const IDENTITY_BYTES_MAX: u64 = 4096;
+    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
+    if !vfs.exists(&path)? {
+        return Ok(None);
+    }
+    let bytes = vfs::read_all(vfs, &path, IDENTITY_BYTES_MAX, IoClass::Other)?;
+    Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// Writes IDENTITY, unless it is there.
+pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
+    let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
+    if vfs.exists(&path)? {
+        return Ok(());
+    }
+    write_whole(vfs, &path, id.as_bytes())
+}
+
+/// A random UUID, version 4, as RocksDB's ids look.
+pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
+    let (high, low) = (vfs.random_u64(), vfs.random_u64());
+    let high = (high & !0xF000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    let low_bits = low & 0xFFFF_FFFF_FFFF;
+    format!("{:08x}-{:04x}-{:04x}-{:04x}-{low_bits:012x}", high >> 32, (high >> 16) & 0xFFFF, high & 0xFFFF, low >> 48)
+}
+
+/// Twenty base-36 characters.
+pub(super) fn new_session(vfs: &dyn Vfs) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let mut number = (u128::from(vfs.random_u64()) << 64) | u128::from(vfs.random_u64());
+    let digit = |_| {
+        let digit = DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0');
+        number /= 36;
+        char::from(digit)
+    };
+    (0..20).map(digit).collect()
+}

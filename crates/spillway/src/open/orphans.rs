@@ -1,0 +1,42 @@
+//! Deletes what a crash left behind: files that the new MANIFEST does not know.
+
+use std::collections::BTreeSet;
+
+use base::{FileNumber, Result};
+
+use crate::core::Core;
+use crate::replay::remove_quietly;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::ManifestWriter;
+
+/// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
+/// only there: logs elsewhere were not replayed.
+pub(super) fn remove(core: &Core) -> Result<()> {
+    let context = &core.context;
+    let state = core.state.lock();
+    let tables: BTreeSet<FileNumber> =
+        state.families.values().flat_map(|f| f.version.all_files()).map(|(_, file)| file.number()).collect();
+    drop(state);
+    let logs: BTreeSet<FileNumber> = core.logs.pin_all().into_iter().map(|(number, _)| number).collect();
+    let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
+    let is_superfluous = |kind: FileType, number: FileNumber| match kind {
+        FileType::Table => !tables.contains(&number),
+        FileType::Log | FileType::LargeBatch => !logs.contains(&number),
+        FileType::Manifest => Some(number) != manifest,
+        FileType::RocksLog | FileType::Temp | FileType::Options => true,
+        FileType::Current | FileType::Identity | FileType::Lock => false,
+    };
+    let log_dir = context.log_dir();
+    let mut dirs = vec![context.dir.clone()];
+    dirs.extend(Some(log_dir.clone()).filter(|dir| *dir != context.dir));
+    for dir in dirs {
+        for name in context.vfs.read_dir(&dir)? {
+            let Some((kind, number)) = file_name::parse(&name) else { continue };
+            let lies_in = if kind.is_log() { &log_dir } else { &context.dir };
+            if *lies_in == dir && is_superfluous(kind, number) {
+                remove_quietly(context, &dir.join(name));
+            }
+        }
+    }
+    Ok(())
+}

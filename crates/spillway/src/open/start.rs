@@ -1,0 +1,111 @@
+//! Where opening starts: from the MANIFEST, or from nothing where there is no database yet.
+
+use std::path::Path;
+
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use log::ReplayOptions;
+use vfs::Vfs;
+
+use crate::context::log_dir;
+use crate::db::{DEFAULT_FAMILY, OpenOptions};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::{self, Recovered};
+use crate::version::replay::RecoveredFamily;
+
+/// What is in the directory, or what a new database starts from. No file in it or in the log directory has a number as
+/// large as the next one.
+///
+/// # Errors
+/// `InvalidArgument`: there is a database where a new one was wanted, or none where there should be. `Corruption`: as
+/// [`recover`](recover::recover), and where CURRENT is missing from what was a database.
+pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Recovered> {
+    let vfs = &*options.vfs;
+    let logs = log_dir(dir, &options.db);
+    let mut recovered = match recover::recover(vfs, dir) {
+        Ok(_) if options.db.error_if_exists => {
+            return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
+        }
+        Ok(recovered) => recovered,
+        Err(e) if e.is_not_found() => {
+            check_nothing_is_left(vfs, dir, &logs)?;
+            if !options.db.create_if_missing || options.read_only {
+                let what = "there is no database here; set create_if_missing (--create) to make one";
+                return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
+            }
+            let mut new = empty_database();
+            new.pass_numbers_in(vfs, dir)?; // a first open that a crash ended can have left some
+            new
+        }
+        Err(e) => return Err(e),
+    };
+    if logs != dir {
+        recovered.pass_numbers_in(vfs, &logs)?;
+    }
+    Ok(recovered)
+}
+
+/// Makes sure that a directory without CURRENT never was a database. A crash in a first open leaves neither tables nor
+/// logs that hold anything: both are made only after CURRENT is durable.
+fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
+    for place in [dir, logs] {
+        let names = match vfs.read_dir(place) {
+            Err(e) if e.is_not_found() => continue,
+            names => names?,
+        };
+        for name in names {
+            let Some((kind, number)) = file_name::parse(&name) else { continue };
+            let path = place.join(&name);
+            let is_left = match kind {
+                FileType::Table => place == dir,
+                _ => kind.is_log() && has_records(vfs, &path, kind, number)?,
+            };
+            if is_left {
+                let what = format!(
+                    "CURRENT is missing, but {name} shows that there was a database; write the name of its newest \
+                     MANIFEST and a newline to CURRENT, or delete what is left of it (tables and logs) to begin anew"
+                );
+                return Err(Error::corruption(what).at_path(path));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// True where a log may hold something: also where it cannot be read.
+fn has_records(vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -> Result<bool> {
+    if kind == FileType::RocksLog {
+        return Ok(vfs.metadata(path)?.len > 0);
+    }
+    let mut records = 0;
+    let options = ReplayOptions { number, mode: log::RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
+    let end = log::replay(vfs, path, &options, &mut |_| {
+        records += 1;
+        Ok(())
+    });
+    Ok(records > 0 || end.is_err())
+}
+
+/// What recovery would find in a database that has nothing yet.
+fn empty_database() -> Recovered {
+    let default = RecoveredFamily {
+        id: FamilyId::DEFAULT,
+        name: DEFAULT_FAMILY.to_owned(),
+        comparator: String::new(),
+        log_number: FileNumber(0),
+        flushed_through: Some(SeqNo::ZERO),
+        linked_ingests: Vec::new(),
+        tables: Vec::new(),
+    };
+    Recovered {
+        manifest: FileNumber(0),
+        families: vec![default],
+        next_file: FileNumber(2),
+        last_seq: SeqNo::ZERO,
+        max_family: 0,
+        min_log_to_keep: FileNumber(0),
+        log_ends: Vec::new(),
+        db_id: None,
+        fenced: true,
+        warnings: Vec::new(),
+    }
+}
