@@ -30,4 +30,7 @@ step "The demo"
 cargo build --package spillway-cli --quiet
 SPILLWAY=${CARGO_TARGET_DIR:-target}/debug/spillway timeout 120 ./scripts/demo.sh
 
+step "docs/benchmarks.md against the kept figures"
+cargo run --package spillway-bench --quiet -- report --check
+
 step "All passed"

@@ -111,7 +111,14 @@ mod tests {
         let text: Vec<String> = cut
             .fragments()
             .iter()
-            .map(|f| format!("{}-{}:{:?}", f.start[0] as char, f.end[0] as char, f.seqs.iter().map(|s| s.0).collect::<Vec<_>>()))
+            .map(|f| {
+                format!(
+                    "{}-{}:{:?}",
+                    f.start[0] as char,
+                    f.end[0] as char,
+                    f.seqs.iter().map(|s| s.0).collect::<Vec<_>>()
+                )
+            })
             .collect();
         assert_eq!(text, ["a-c:[10]", "c-e:[15, 10]", "e-g:[15]"]);
         assert_eq!(cut.covering(b"d", SeqNo(12)), Some(SeqNo(10)));

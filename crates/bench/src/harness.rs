@@ -129,7 +129,7 @@ impl Session<'_> {
             }
             self.close()?;
             if self.vfs.exists(&path)? {
-                Db::destroy(&path, &self.vfs)?;
+                Db::destroy(&path, None, &self.vfs)?;
             }
         }
         if self.db.is_none() {

@@ -30,6 +30,6 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let what = format!("this would delete the database in {} and cannot be undone; say --yes", dir.display());
         return Err(Failure::refused(what));
     }
-    Db::destroy(dir, &vfs)?;
+    Db::destroy(dir, None, &vfs)?;
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)
 }

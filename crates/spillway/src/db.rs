@@ -309,11 +309,12 @@ impl Db {
     }
 
     /// Deletes the database at `path`: every file in it that is a database's, and the directory if that empties it.
+    /// `wal_dir` is where its logs lie, if elsewhere.
     ///
     /// # Errors
     /// `Busy`: it is open. Other files are left alone.
-    pub fn destroy(path: impl AsRef<Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
-        open::destroy(path.as_ref(), vfs)
+    pub fn destroy(path: impl AsRef<Path>, wal_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
+        open::destroy(path.as_ref(), wal_dir, vfs)
     }
 }
 

@@ -135,7 +135,8 @@ impl Core {
         self.state_changed.notify_all();
         self.wait_until(|state| {
             Ok(goals.iter().all(|(id, through)| {
-                let done = |family: &FamilyState| family.queue.last().is_none_or(|oldest| oldest.created_at() >= *through);
+                let done =
+                    |family: &FamilyState| family.queue.last().is_none_or(|oldest| oldest.created_at() >= *through);
                 state.families.get(id).is_none_or(done)
             }))
         })
@@ -144,7 +145,11 @@ impl Core {
     /// Flushes the families that hold writes which are not in any log.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
         let options = &self.context.options;
-        if self.read_only || options.avoid_flush_during_shutdown || self.is_closing() || self.background_error().is_some() {
+        if self.read_only
+            || options.avoid_flush_during_shutdown
+            || self.is_closing()
+            || self.background_error().is_some()
+        {
             return Ok(());
         }
         let families: Vec<Arc<Family>> =

@@ -92,9 +92,6 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
 
 /// Makes a directory whose name survives a power loss.
 fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    if vfs.exists(dir)? {
-        return Ok(());
-    }
     vfs.create_dir_all(dir)?;
     match dir.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),

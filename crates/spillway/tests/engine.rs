@@ -99,7 +99,10 @@ fn a_batch_is_atomic_across_families_and_snapshots_stand_still() {
     db.flush(&[&second, &db.default_family()]).expect("flush");
     assert_eq!(db.get(&second, b"k", &then).expect("get").expect("there").to_vec(), b"2");
     db.drop_family(&second).expect("drop");
-    assert_eq!(db.put(&second, b"k", b"4", &WriteOptions::default()).expect_err("dropped").kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        db.put(&second, b"k", b"4", &WriteOptions::default()).expect_err("dropped").kind(),
+        ErrorKind::InvalidArgument
+    );
     drop(db);
     assert_eq!(Db::list_families("/db", &(vfs.clone() as Arc<dyn Vfs>)).expect("list"), ["default"]);
 }

@@ -172,7 +172,7 @@ fn listeners_hear_of_stalls_and_of_their_end() {
         let family = db.default_family();
         let triggers = [("level0_slowdown_writes_trigger", "4"), ("level0_stop_writes_trigger", stop)];
         db.set_options(&family, &triggers).expect("mutable");
-        let mut flush = |key: &str| {
+        let flush = |key: &str| {
             put(&db, key);
             db.flush(&[&family]).expect("flush");
             recorder.take(|event| match event {

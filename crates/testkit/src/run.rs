@@ -197,7 +197,7 @@ impl Runner {
                 .map_err(|e| e.context(&format!("checkpoint, {name}")))?;
         }
         db.close()?;
-        Ok(Db::destroy(dir, &self.vfs)?)
+        Ok(Db::destroy(dir, None, &self.vfs)?)
     }
 
     fn create(&mut self, name: &str) -> Result<(), Failure> {

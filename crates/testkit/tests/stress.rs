@@ -146,7 +146,7 @@ impl Stress {
             let [first, second] = FAMILIES.map(|name| read_all(&copy, name, None, false));
             assert!(first == second, "half a batch in a checkpoint");
             drop(copy);
-            Db::destroy(&dir, &self.vfs).unwrap();
+            Db::destroy(&dir, None, &self.vfs).unwrap();
         }
     }
 }

@@ -65,9 +65,8 @@ impl Flushable for RebasedMemtable {
         let base = self.base().0;
         let Some(seq) = key.seq().0.checked_sub(base) else { return Ok(()) };
         let inside = LookupKey::new(key.user_key(), SeqNo(seq));
-        self.memtable.get(&inside, &mut |seq, kind, bytes| {
-            visit(SeqNo(seq.0 + base), kind, TableValue { bytes, owner: None })
-        });
+        self.memtable
+            .get(&inside, &mut |seq, kind, bytes| visit(SeqNo(seq.0 + base), kind, TableValue { bytes, owner: None }));
         Ok(())
     }
 

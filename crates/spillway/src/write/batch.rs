@@ -235,7 +235,7 @@ impl<'a> BatchReader<'a> {
         let (head, body) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(short)?;
         let seq = SeqNo(decode_u64(head).ok_or_else(short)?);
         let count = head.get(8..).and_then(decode_u32).ok_or_else(short)?;
-        if seq.checked_add(u64::from(count)).is_none() {
+        if seq.checked_add(u64::from(count.saturating_sub(1))).is_none() {
             return Err(Error::corruption(format!("a write batch's sequence number {seq} is past the end of 56 bits")));
         }
         Ok(BatchReader { rest: Reader::new(body), seq, count, failed: false })
@@ -267,9 +267,13 @@ impl<'a> BatchReader<'a> {
 
     fn change(&mut self, tag: u8) -> Result<BatchRecord<'a>> {
         let Some((kind, has_family)) = kind_of_tag(tag) else {
-            return Err(Error::unsupported(format!("a write batch holds a record of type {tag:#x} ({})", tag_name(tag))));
+            return Err(Error::unsupported(format!(
+                "a write batch holds a record of type {tag:#x} ({})",
+                tag_name(tag)
+            )));
         };
-        let family = if has_family { FamilyId(self.rest.varint32("a batch record's family")?) } else { FamilyId::DEFAULT };
+        let family =
+            if has_family { FamilyId(self.rest.varint32("a batch record's family")?) } else { FamilyId::DEFAULT };
         let key = self.rest.prefixed("a batch record's key")?;
         let value = match kind {
             ValueKind::Deletion | ValueKind::SingleDeletion => &[],

@@ -42,7 +42,9 @@ impl Core {
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
         self.check_writable()?;
         if options.sync && options.disable_wal {
-            return Err(Error::invalid_argument("a write cannot be synced (sync) and not logged (disable_wal) at once"));
+            return Err(Error::invalid_argument(
+                "a write cannot be synced (sync) and not logged (disable_wal) at once",
+            ));
         }
         let set = self.families.load();
         if batch.is_empty() {
@@ -159,16 +161,14 @@ impl Drop for Unfinished<'_> {
 /// Inserts the batch's entries into the memtables that were reserved for them. Cannot fail (C4).
 fn insert(batch: &WriteBatch, parts: &Parts<'_>, first: SeqNo) {
     for part in parts {
-        let mut entries = entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
+        let mut entries =
+            entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
         part.memtable().insert_all(&mut entries);
     }
 }
 
 /// The entries of a batch that was checked, with their numbers and families.
-pub(crate) fn entries_of(
-    records: BatchReader<'_>,
-    first: SeqNo,
-) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
+pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
     records.map_while(Result::ok).enumerate().map(move |(i, record)| {
         let seq = SeqNo(first.0 + i as u64);
         (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })

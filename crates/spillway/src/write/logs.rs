@@ -10,7 +10,10 @@ use std::sync::{Arc, OnceLock};
 use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::{BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind, Reservation};
+use log::{
+    BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
+    Reservation,
+};
 use parking_lot::{Condvar, Mutex};
 use vfs::Vfs;
 
@@ -142,8 +145,12 @@ impl Logs {
     }
 
     fn create_sized(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
-        let config =
-            LogConfig { capacity_bytes, extent_bytes: capacity_bytes, backing: self.backing, earlier: self.frontiers() };
+        let config = LogConfig {
+            capacity_bytes,
+            extent_bytes: capacity_bytes,
+            backing: self.backing,
+            earlier: self.frontiers(),
+        };
         let path = self.dir.join(file_name::format(file_type, number));
         let file = LogFile::create(&*self.vfs, &path, number, config)?;
         let log = Arc::new(ActiveLog { file, base: OnceLock::new() });
@@ -172,10 +179,7 @@ impl Logs {
         // Something in a log is published only once all of the log before it is.
         let begun = |log: &&Arc<ActiveLog>| log.file.published() > FILE_HEADER_BYTES;
         let last = sync.unsynced.iter().rev().find(begun).unwrap_or(first);
-        Frontiers {
-            synced: first.position_of(first.file.synced()),
-            published: last.position_of(last.file.published()),
-        }
+        Frontiers { synced: first.position_of(first.file.synced()), published: last.position_of(last.file.published()) }
     }
 
     /// Takes the spare, where there is one that a record of `need_bytes` fits into. One that is too small is deleted: a

@@ -33,7 +33,7 @@ fn a_directory_is_opened_once() {
     busy(&linked);
     busy(&dir.join("../db/."));
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    assert_eq!(Db::destroy(&dir, &vfs).unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(Db::destroy(&dir, None, &vfs).unwrap_err().kind(), ErrorKind::Busy);
     start({
         let dir = dir.clone();
         move || busy(&dir)
