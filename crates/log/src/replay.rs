@@ -100,7 +100,7 @@ pub fn replay(
         skipped_bytes: 0,
     };
     match replay.read_header()? {
-        Some(header) => replay.is_same_boot = header.boot == boot_hash(&vfs.boot_id()) && header.boot != 0,
+        Some(header) => replay.is_same_boot = is_of_this_boot(vfs, &header),
         None => return replay.end_blank(),
     }
     replay.run(visit)
@@ -118,7 +118,17 @@ pub fn read_frontiers(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<
     let mut replay = Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 };
     let Some(header) = replay.read_header()? else { return Ok(within) };
     replay.gather_frontiers(FILE_HEADER_BYTES, true)?;
-    Ok(header.earlier.max(replay.within))
+    let mut known = header.earlier.max(replay.within);
+    if is_of_this_boot(vfs, &header) {
+        // What it saw published is in the page cache still, whatever became of the other log's own header.
+        known.synced = known.synced.max(known.published);
+    }
+    Ok(known)
+}
+
+/// True where the machine has been up since the log was created: pages that its writers dirtied are still there.
+fn is_of_this_boot(vfs: &dyn Vfs, header: &FileHeader) -> bool {
+    header.boot != 0 && header.boot == boot_hash(&vfs.boot_id())
 }
 
 struct Replay {

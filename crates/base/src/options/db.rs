@@ -23,37 +23,37 @@ option_table! {
     /// Checks every table's footer and properties at open, and turns the database read-only at the first damage seen.
     paranoid_checks: bool = true, ANY, RocksDb, Fixed;
     /// Table files kept open; -1 keeps all of them open.
-    max_open_files: i32 = -1, at_least(-1.0), RocksDb, Mutable;
+    max_open_files: i32 = -1, at_least(-1.0), RocksDb, Fixed;
     /// Threads for flushes and compactions together.
-    max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Mutable;
+    max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Fixed;
     /// Threads that one compaction can be split over.
-    max_subcompactions: usize = 1, within(1.0, 1024.0), RocksDb, Mutable;
+    max_subcompactions: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
     /// Bytes of log at which the families that hold the oldest log are flushed; 0 is four times the memtables' budget.
-    max_total_wal_size: u64 = 0, ANY, RocksDb, Mutable;
+    max_total_wal_size: u64 = 0, ANY, RocksDb, Fixed;
     /// The folder of the log files; empty for the database's own.
     wal_dir: String = String::new(), ANY, RocksDb, Fixed;
     /// What recovery makes of a damaged log.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
     /// Bytes of a table written between background syncs that even out the disk's load; 0 for none.
-    bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
+    bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
     /// Bytes of all memtables together at which the largest is flushed; 0 for no limit.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
     /// Bytes per second that writers are held to while compactions are behind; 0 is 16 MiB.
-    delayed_write_rate: u64 = 0, ANY, RocksDb, Mutable;
+    delayed_write_rate: u64 = 0, ANY, RocksDb, Fixed;
     /// Bytes at which a new MANIFEST is begun.
-    max_manifest_file_size: u64 = GIB, at_least(1024.0), RocksDb, Mutable;
+    max_manifest_file_size: u64 = GIB, at_least(1024.0), RocksDb, Fixed;
     /// Closes without flushing what only memtables hold and the log does not (writes with `disableWAL` are lost).
-    avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Mutable;
+    avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Fixed;
     /// Lets writers insert into a memtable at the same time, where its representation allows it.
     allow_concurrent_memtable_write: bool = true, ANY, RocksDb, Fixed;
     /// Seconds between dumps of statistics to the event log; 0 for never.
-    stats_dump_period_sec: u32 = 600, ANY, RocksDb, Mutable;
+    stats_dump_period_sec: u32 = 600, ANY, RocksDb, Fixed;
     /// Bytes of one log file.
     log_file_bytes: u64 = 64 * MIB, within(65536.0, 17179869184.0), Spillway, Fixed;
     /// How log files are written.
     log_backing: LogBacking = LogBacking::Auto, ANY, Spillway, Fixed;
     /// Bytes above which a batch gets a log file of its own instead of holding up every other writer's publication.
-    large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Mutable;
+    large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Fixed;
     /// Counts what the database does, for the statistics properties.
     statistics: bool = false, ANY, Spillway, Fixed;
 

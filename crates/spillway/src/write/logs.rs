@@ -3,13 +3,13 @@
 //! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
 //! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
     BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
     Reservation,
@@ -152,21 +152,26 @@ impl Logs {
             earlier: self.frontiers(),
         };
         let path = self.dir.join(file_name::format(file_type, number));
-        let file = LogFile::create(&*self.vfs, &path, number, config)?;
-        let log = Arc::new(ActiveLog { file, base: OnceLock::new() });
-        match self.vfs.sync_dir(&self.dir) {
-            Ok(()) => Ok(log),
-            Err(error) => {
-                self.discard(&log);
-                Err(error)
-            }
+        let made = LogFile::create(&*self.vfs, &path, number, config);
+        let made = made.and_then(|file| self.vfs.sync_dir(&self.dir).map(|()| file));
+        // A file that was there before is not of this call's making; numbers are fresh, so there should be none.
+        if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::InvalidArgument) {
+            self.remove_unused(&path);
         }
+        Ok(Arc::new(ActiveLog { file: made?, base: OnceLock::new() }))
     }
 
-    /// Deletes a log that never came into use. One that stayed among logs that did would end the history at recovery,
-    /// so if it cannot be deleted no log is written to any more.
+    /// Deletes a log that never came into use.
     pub fn discard(&self, log: &ActiveLog) {
-        if let Err(error) = self.vfs.remove_file(log.file.path()) {
+        self.remove_unused(log.file.path());
+    }
+
+    /// Deletes a log without records. One that stayed among logs that have some would end the history at recovery, so if
+    /// it cannot be deleted no log is written to any more. The next log's creation makes the deletion durable.
+    fn remove_unused(&self, path: &Path) {
+        if let Err(error) = self.vfs.remove_file(path)
+            && !error.is_not_found()
+        {
             self.fail(&error.context("an unused log is in the way"));
         }
     }
