@@ -1,5 +1,5 @@
 //! `check`: a whole database passes, and every kind of damage is named with its file.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;

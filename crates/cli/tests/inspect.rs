@@ -1,5 +1,5 @@
 //! Looking into single files, and the lists that the command prints: as golden texts.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! Reading and writing keys, families, wrong calls, and two processes at one database.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! RocksDB both ways: its directories opened here, ours exported and opened by its `ldb`.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;

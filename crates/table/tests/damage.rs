@@ -1,5 +1,5 @@
 //! Damaged tables: correct data or an error, never a panic, never a wrong value, never memory beyond bounds.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! Tables that RocksDB 11.9 wrote, in every format version and with every feature, read whole.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! Every way of writing a table, read back here and by RocksDB's own `sst_dump`.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 mod common;

@@ -1,5 +1,6 @@
 //! A crash at every file-system operation of scripted lives, under every policy (D1-D3). `SPILLWAY_EFFORT=1` crashes at
 //! every operation of the long ones too, and in every recovery.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use testkit::crash::{Effort, Life};

@@ -1,4 +1,5 @@
 //! Every call of the file system fails once, in every way, during a scripted life; and from every call on, all do.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Disks that fill up: real ones of 32 MiB (tmpfs, and ext4 on a loop device, where the machine lets us mount them) and
 //! one in memory. Writing fails with an error and never with a signal; what was acknowledged stays readable, and is
 //! there when there is room again.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! The rules that the compiler does not know: imports go down only, and the functions that ARCHITECTURE.md names are
 //! there.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
 //! Scripts kept because they once failed, or because they show one thing at a time: each runs under every profile.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
 use testkit::{parse, profile, run};
 

@@ -1,3 +1,4 @@
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 use super::*;
 use crate::outcome::Outcome;
 

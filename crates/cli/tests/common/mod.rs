@@ -1,5 +1,5 @@
 //! Running the binary, and RocksDB's.
-
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::io::Write;

@@ -1,3 +1,4 @@
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 use std::fmt::Write as _;
 
 use base::cursor::VecCursor;

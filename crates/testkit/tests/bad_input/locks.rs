@@ -1,4 +1,5 @@
 //! A database is open once: in one process, over threads, over processes, and by whatever path.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

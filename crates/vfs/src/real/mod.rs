@@ -1,6 +1,7 @@
 //! The operating system's files, mappings, clock and threads.
 //!
 //! Linux. Every call that a signal can interrupt is taken up again; every descriptor is closed on `exec`.
+#![allow(clippy::disallowed_methods, reason = "this is where the clock and the file system are called")]
 
 mod anonymous;
 mod directory;
@@ -37,7 +38,6 @@ pub struct RealVfs {
 
 impl RealVfs {
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else asks")]
     pub fn new() -> Arc<dyn Vfs> {
         Arc::new(RealVfs { start: Instant::now() })
     }
@@ -133,13 +133,11 @@ impl Vfs for RealVfs {
         self.start.elapsed()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else asks")]
     fn unix_time_us(&self) -> u64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the sleep that everything else asks for")]
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }

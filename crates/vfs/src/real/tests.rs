@@ -1,3 +1,4 @@
+#![allow(clippy::disallowed_methods, reason = "the real file system is what is tested")]
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
