@@ -20,7 +20,7 @@ option_table! {
     error_if_exists: bool = false, ANY, RocksDb, Fixed;
     /// Creates the families named at open that do not exist.
     create_missing_column_families: bool = false, ANY, RocksDb, Fixed;
-    /// Checks every table's footer and properties at open, and turns the database read-only at the first damage seen.
+    /// Opens the tables of level 0 with the database, so that damage in what was written last fails the open.
     paranoid_checks: bool = true, ANY, RocksDb, Fixed;
     /// Table files kept open; -1 keeps all of them open.
     max_open_files: i32 = -1, at_least(-1.0), RocksDb, Fixed;

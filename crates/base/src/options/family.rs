@@ -33,9 +33,10 @@ option_table! {
     min_write_buffer_number_to_merge: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
     /// The memtable's representation, with its parameters.
     memtable_factory: String = String::from("skip_list"), ANY, Spillway, Fixed;
-    /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none.
+    /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none. Takes effect with
+    /// `memtable_whole_key_filtering`.
     memtable_prefix_bloom_size_ratio: f64 = 0.0, within(0.0, 0.25), RocksDb, Mutable;
-    /// Puts whole keys into the memtable's filter, not only prefixes.
+    /// Puts whole keys into the memtable's filter. Prefixes are never put there.
     memtable_whole_key_filtering: bool = false, ANY, RocksDb, Mutable;
     /// Entries of one key that an iterator steps over before it seeks past them instead.
     max_sequential_skip_in_iterations: u64 = 8, ANY, RocksDb, Fixed;
@@ -130,6 +131,13 @@ impl FamilyOptions {
         if self.max_write_buffer_number < 2 {
             changes.push("max_write_buffer_number raised from 1 to 2".to_string());
             self.max_write_buffer_number = 2;
+        }
+        if self.memtable_prefix_bloom_size_ratio > 0.0 && !self.memtable_whole_key_filtering {
+            changes.push(
+                "memtable_prefix_bloom_size_ratio set to 0: there is no filter without memtable_whole_key_filtering"
+                    .to_string(),
+            );
+            self.memtable_prefix_bloom_size_ratio = 0.0;
         }
         let mergeable = self.max_write_buffer_number - 1;
         if self.min_write_buffer_number_to_merge > mergeable {
