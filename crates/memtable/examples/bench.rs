@@ -165,12 +165,7 @@ fn main() -> Result<()> {
     for option in &options {
         let factory = factory_from_option_string(option)?;
         for &count in &counts {
-            let config = MemtableConfig {
-                order: InternalOrder::default(),
-                family: FamilyId::DEFAULT,
-                capacity_bytes: count as usize * 200,
-                bloom_ratio: 0.0,
-            };
+            let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, count as usize * 200);
             type MakeKey = fn(u64, u64) -> Key;
             let kinds: [(&str, MakeKey); 4] =
                 [("random", random_key), ("db_bench", db_bench_key), ("user", user_key), ("ascending", ascending_key)];

@@ -16,10 +16,12 @@ mod stripe;
 mod tombstones;
 mod vector;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
+use vfs::{Task, Vfs};
 
 pub use registry::{factory_from_option_string, names};
 
@@ -33,6 +35,51 @@ pub struct MemtableConfig {
     /// Bits of bloom filter over whole user keys, as a share of the capacity (RocksDB's
     /// `memtable_prefix_bloom_size_ratio` with `memtable_whole_key_filtering`); 0 for none.
     pub bloom_ratio: f64,
+    /// Where work goes that no caller should wait for.
+    pub background: Background,
+    /// The file that the arena is to lie in, for representations whose image can be one.
+    pub image: Option<ImageFile>,
+}
+
+impl MemtableConfig {
+    /// Without a filter or a file; background work is done by whoever asks for it.
+    pub fn new(order: InternalOrder, family: FamilyId, capacity_bytes: usize) -> Self {
+        MemtableConfig {
+            order,
+            family,
+            capacity_bytes,
+            bloom_ratio: 0.0,
+            background: Background::inline(),
+            image: None,
+        }
+    }
+}
+
+/// A file to be created and mapped.
+#[derive(Clone)]
+pub struct ImageFile {
+    pub vfs: Arc<dyn Vfs>,
+    pub path: PathBuf,
+}
+
+/// Runs tasks, soon and in any order, each once. A task holds no more than a `Weak` of the memtable it works for, so
+/// that one which is never run keeps nothing alive.
+#[derive(Clone)]
+pub struct Background(Arc<dyn Fn(Task) + Send + Sync>);
+
+impl Background {
+    pub fn new(run: impl Fn(Task) + Send + Sync + 'static) -> Self {
+        Background(Arc::new(run))
+    }
+
+    /// Runs each task on the thread that hands it in, before [`run`](Background::run) returns.
+    pub fn inline() -> Self {
+        Background::new(|task| task())
+    }
+
+    pub fn run(&self, task: Task) {
+        (self.0)(task);
+    }
 }
 
 /// One entry to insert.
@@ -113,6 +160,10 @@ pub trait Memtable: Send + Sync {
 
     /// Estimated entries with user keys in `[start, end)`.
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
+
+    /// Makes the pages of the whole arena present, so that no insert waits for one. Called in the background before the
+    /// memtable is used; from then on the whole capacity counts as memory held.
+    fn populate(&self) {}
 
     /// Told once, when no further insert will come and all are done. Representations that sort, sort here.
     fn seal(&self) {}

@@ -177,12 +177,10 @@ pub(crate) fn create_memtable(
     room_bytes: usize,
 ) -> Result<Arc<dyn Memtable>> {
     let bloom_ratio = if options.memtable_whole_key_filtering { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
-    factory.create(&MemtableConfig {
-        order: InternalOrder::new(options.order.clone()),
-        family,
-        capacity_bytes: memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio),
-        bloom_ratio,
-    })
+    let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
+    let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), family, capacity_bytes);
+    config.bloom_ratio = bloom_ratio;
+    factory.create(&config)
 }
 
 /// Arena for a write buffer, or for one batch that is larger. Address space, not memory: pages are taken when they are

@@ -17,7 +17,7 @@ fn options() -> Vec<String> {
 }
 
 fn config(order: UserOrder, capacity_bytes: usize) -> MemtableConfig {
-    MemtableConfig { order: InternalOrder::new(order), family: FamilyId::DEFAULT, capacity_bytes, bloom_ratio: 0.0 }
+    MemtableConfig::new(InternalOrder::new(order), FamilyId::DEFAULT, capacity_bytes)
 }
 
 fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {

@@ -193,12 +193,7 @@ mod tests {
 
     fn batch(entries: &[(&str, ValueKind, &str)]) -> Arc<RebasedMemtable> {
         let factory = memtable::factory_from_option_string("skip_list").expect("known");
-        let config = MemtableConfig {
-            order: InternalOrder::default(),
-            family: FamilyId::DEFAULT,
-            capacity_bytes: 1 << 16,
-            bloom_ratio: 0.0,
-        };
+        let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 16);
         let memtable = factory.create(&config).expect("memory");
         assert!(memtable.try_reserve(memtable.worst_case_bytes(entries.len(), 64)));
         for (i, (key, kind, value)) in entries.iter().enumerate() {

@@ -288,8 +288,7 @@ impl VersionMaker {
 
 pub fn memtable_of(writes: &[Write]) -> Arc<QueuedMemtable> {
     let factory = memtable::factory_from_option_string("skip_list").unwrap();
-    let config =
-        MemtableConfig { order: order(), family: FamilyId::DEFAULT, capacity_bytes: 1 << 20, bloom_ratio: 0.0 };
+    let config = MemtableConfig::new(order(), FamilyId::DEFAULT, 1 << 20);
     let memtable: Arc<dyn Memtable> = factory.create(&config).unwrap();
     for write in writes {
         let payload = write.key.len() + write.value.len();
