@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn steps_back_meet_what_was_inserted_since_the_last() {
         let (order, family) = (InternalOrder::default(), FamilyId::DEFAULT);
-        let config = MemtableConfig { order, family, capacity_bytes: 1 << 20, bloom_ratio: 0.0 };
+        let config = MemtableConfig::new(order, family, 1 << 20);
         let memtable = factory_from_option_string("skip_list").expect("known").create(&config).expect("created");
         (0..500).for_each(|i| put(&*memtable, 10 * i));
         let mut cursor = std::sync::Arc::clone(&memtable).cursor();
