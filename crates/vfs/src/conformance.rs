@@ -157,6 +157,7 @@ fn a_mapped_file_is_its_mapping() {
         let bytes: Vec<u8> = (1..=21).collect();
         mapping.write(8, &[0xff; 32]);
         mapping.write(8, &bytes);
+        mapping.release(0, 1 << 40);
         for (skip, len) in [(0, 40), (3, 7), (8, 8), (9, 20), (28, 4), (13, 0)] {
             let mut expected = [&[0; 8][..], &bytes, &[0; 3], &[0xff; 8]].concat();
             expected = expected[skip..skip + len].to_vec();
@@ -175,6 +176,44 @@ fn a_mapped_file_is_its_mapping() {
         assert_eq!(read.as_ref().as_ref()[8..], bytes);
         vfs.create(&dir.join("empty"), IfExists::Fail).unwrap();
         assert!(vfs.map_read(&dir.join("empty")).unwrap().as_ref().as_ref().is_empty());
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn stores_by_address_are_the_files() {
+    everywhere(|vfs, dir| {
+        let path = dir.join("m");
+        let Ok(mapping) = vfs.create_mapped(&path, 20_000) else { return };
+        mapping.ensure(8192).unwrap();
+        mapping.write(0, &[1; 8]);
+        let memory = std::sync::Arc::clone(&mapping).memory().unwrap();
+        assert_eq!(memory.capacity(), 20_480);
+        // SAFETY: the bytes lie below `allocated`, and only this thread accesses them.
+        let store = |at: usize, byte: u8| unsafe { *memory.as_ptr().add(at) = byte };
+        // SAFETY: as above.
+        let load = |at: usize| unsafe { *memory.as_ptr().add(at) };
+        assert_eq!([load(0), load(8)], [1, 0]);
+        store(8, 2);
+        store(8191, 3);
+        mapping.write(16, &[4; 8]);
+        assert_eq!(load(16), 4);
+        let mut buf = [9; 9];
+        mapping.read(7, &mut buf);
+        assert_eq!(buf, [1, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(std::sync::Arc::clone(&mapping).memory().unwrap().as_ptr(), memory.as_ptr(), "one address");
+        mapping.sync(CLASS).unwrap();
+        assert_eq!(vfs.map_read(&path).unwrap().as_ref().as_ref()[8191], 3);
+        assert!(memory.resident_bytes() >= 8192);
+
+        mapping.truncate_on_drop(100);
+        drop(mapping);
+        store(24, 5);
+        assert_eq!(vfs.metadata(&path).unwrap().len, 8192, "the memory keeps the mapping");
+        drop(memory);
+        let left = vfs.map_read(&path).unwrap();
+        let left = left.as_ref().as_ref();
+        assert_eq!((left.len(), left[8], left[24]), (100, 2, 5));
     });
 }
 

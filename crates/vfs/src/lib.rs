@@ -10,6 +10,7 @@ pub mod real;
 
 #[cfg(test)]
 mod conformance;
+mod mapped_memory;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use base::Result;
 
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
+pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
-pub use real::{AnonymousMapping, PageHint, RealVfs};
+pub use real::{AnonymousMapping, HeapMemory, PageHint, RealVfs};
 
 /// Why a call is made: for statistics, rate limits, and for choosing which calls to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,12 +122,27 @@ pub trait RwMapping: Send + Sync {
     /// Makes the pages of a range present and writable ahead of use. A hint.
     fn populate(&self, offset: u64, len: u64);
 
+    /// Takes the whole pages of a range off the address space; their contents stay, and the next access maps them again.
+    /// For ranges that are not touched again soon: syncing a mapped page stops every thread for a moment. A hint.
+    fn release(&self, _offset: u64, _len: u64) {}
+
     /// Copies `bytes` to `offset`, which must be a multiple of 8; the last word is padded with zeros. The range must
     /// lie below `allocated()`, and no other writer may touch its words; both are asserted or harmless, never undefined.
     fn write(&self, offset: u64, bytes: &[u8]);
 
     /// Copies bytes out; any offset. Reading what another thread is writing yields some mixture of old and new.
     fn read(&self, offset: u64, buf: &mut [u8]);
+
+    /// The mapping's memory, for users who keep structures in it and synchronise access themselves. Only bytes below
+    /// [`allocated`](RwMapping::allocated) may be touched: a store beyond can raise a signal. [`read`](RwMapping::read)
+    /// and [`write`](RwMapping::write) see such stores and are seen by such loads; who mixes both on the same words must
+    /// order them. The file is not cut ([`truncate_on_drop`](RwMapping::truncate_on_drop)) before the memory is dropped.
+    ///
+    /// # Errors
+    /// `Unsupported` where the implementation must see each store, as wrappers that test something do.
+    fn memory(self: Arc<Self>) -> Result<MappedMemory> {
+        Err(base::Error::unsupported("this mapping must see each store, so it gives no address"))
+    }
 
     /// Writes back and waits: everything stored before the call survives a power loss. As [`AppendFile::sync`] (D4).
     fn sync(&self, class: IoClass) -> Result<()>;

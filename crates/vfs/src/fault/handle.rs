@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use base::Result;
 
 use super::{Faults, Operation};
-use crate::{AppendFile, IoClass, RandomFile, RwMapping, SharedFile};
+use crate::{AppendFile, IoClass, MappedMemory, RandomFile, RwMapping, SharedFile};
 
 /// A handle `F` of the file system underneath.
 pub(super) struct FaultHandle<F> {
@@ -105,6 +105,10 @@ impl RwMapping for FaultHandle<Arc<dyn RwMapping>> {
 
     fn read(&self, offset: u64, buf: &mut [u8]) {
         self.inner.read(offset, buf);
+    }
+
+    fn memory(self: Arc<Self>) -> Result<MappedMemory> {
+        Arc::clone(&self.inner).memory()
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {

@@ -1,6 +1,12 @@
 //! One file's bytes: as they read now, as they would be after the last sync, and the changes between the two.
 
-use parking_lot::Mutex;
+use std::sync::Arc;
+
+use base::Result;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::window::Window;
+use crate::real::page::PAGE_BYTES;
 
 /// A file, whatever names it has. Locked after the file system's state where both are taken.
 pub(super) struct FileNode {
@@ -8,11 +14,20 @@ pub(super) struct FileNode {
     pub(super) content: Mutex<Content>,
 }
 
+impl FileNode {
+    /// The content with all that was stored to the file's memory by address.
+    pub(super) fn current(&self) -> MutexGuard<'_, Content> {
+        let mut content = self.content.lock();
+        content.absorb();
+        content
+    }
+}
+
 /// A change that was not synced yet.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The number of the operation that made it, unique in the file system.
-    pub(super) operation: u64,
+    /// The number of the operation that made it, unique in the file system; `None` for stores by address.
+    pub(super) operation: Option<u64>,
     pub(super) kind: ChangeKind,
 }
 
@@ -32,6 +47,8 @@ pub(super) struct Content {
     changes: Vec<Change>,
     /// What the changes wrote, one after the other.
     data: Vec<u8>,
+    /// Memory whose stores are the file's.
+    window: Option<Arc<Window>>,
     pub(super) modified_us: u64,
 }
 
@@ -67,7 +84,14 @@ impl Content {
         count
     }
 
-    pub(super) fn write(&mut self, operation: u64, offset: usize, bytes: &[u8]) {
+    pub(super) fn write(&mut self, operation: Option<u64>, offset: usize, bytes: &[u8]) {
+        if let Some(window) = &self.window {
+            window.write(offset, bytes);
+        }
+        self.note_write(operation, offset, bytes);
+    }
+
+    fn note_write(&mut self, operation: Option<u64>, offset: usize, bytes: &[u8]) {
         let start = self.data.len();
         self.data.extend_from_slice(bytes);
         let kind = ChangeKind::Write { offset, start, len: bytes.len() };
@@ -75,8 +99,11 @@ impl Content {
         self.changes.push(Change { operation, kind });
     }
 
-    pub(super) fn set_len(&mut self, operation: u64, len: usize) {
+    pub(super) fn set_len(&mut self, operation: Option<u64>, len: usize) {
         if len != self.bytes.len() {
+            if let Some(window) = &self.window {
+                window.write(len, &vec![0; self.bytes.len().saturating_sub(len)]);
+            }
             self.bytes.resize(len, 0);
             self.changes.push(Change { operation, kind: ChangeKind::SetLen(len) });
         }
@@ -89,6 +116,41 @@ impl Content {
         }
         self.changes.clear();
         self.data.clear();
+    }
+
+    /// The file's window; made, and filled, where there is none.
+    pub(super) fn open_window(&mut self, make: impl FnOnce() -> Result<Window>) -> Result<Arc<Window>> {
+        if let Some(window) = &self.window {
+            return Ok(Arc::clone(window));
+        }
+        let window = Arc::new(make()?);
+        window.write(0, &self.bytes);
+        self.window = Some(Arc::clone(&window));
+        Ok(window)
+    }
+
+    pub(super) fn close_window(&mut self) {
+        self.window = None;
+    }
+
+    /// A copy that another process would have.
+    pub(super) fn without_window(&self) -> Content {
+        Content { window: None, ..self.clone() }
+    }
+
+    /// Makes changes of what was stored by address since the last time, one for each block.
+    fn absorb(&mut self) {
+        let Some(window) = self.window.clone() else { return };
+        let mut block = [0; PAGE_BYTES];
+        let end = self.bytes.len().min(window.len());
+        for start in (0..end).step_by(PAGE_BYTES) {
+            let len = (end - start).min(PAGE_BYTES);
+            let now = block.get_mut(..len).unwrap_or_default();
+            window.read(start, now);
+            if self.bytes.get(start..start + len) != Some(&*now) {
+                self.note_write(None, start, now);
+            }
+        }
     }
 
     pub(super) fn written(&self, start: usize, len: usize) -> &[u8] {

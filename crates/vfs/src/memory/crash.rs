@@ -153,9 +153,9 @@ impl<'a> Crash<'a> {
     }
 
     fn content_after(&mut self, node: &Arc<FileNode>) -> Content {
-        let content = node.content.lock();
+        let content = node.current();
         let bytes = match self.policy {
-            CrashPolicy::ProcessKilled => return content.clone(),
+            CrashPolicy::ProcessKilled => return content.without_window(),
             CrashPolicy::NothingUnsyncedKept => content.durable().to_vec(),
             CrashPolicy::AllKept | CrashPolicy::DirectoryEntriesLost => content.bytes().to_vec(),
             CrashPolicy::RandomBlocksKept => some_blocks_of(&content, &mut self.random),
@@ -178,7 +178,8 @@ impl<'a> Crash<'a> {
                 ChangeKind::SetLen(len) => bytes.resize(len, 0),
                 ChangeKind::Write { offset, start, len } => {
                     let written = content.written(start, len);
-                    let torn = self.under_way.is_none() && Some(change.operation) == self.last_write;
+                    let last = change.operation.is_some() && change.operation == self.last_write;
+                    let torn = self.under_way.is_none() && last;
                     let kept = if torn { some_sectors(offset, written, &mut self.random) } else { written };
                     overlay(&mut bytes, offset, kept);
                 }
@@ -191,7 +192,7 @@ impl<'a> Crash<'a> {
 fn last_write(node: &Arc<FileNode>) -> Option<u64> {
     let content = node.content.lock();
     let writes = content.changes().iter().filter(|change| matches!(change.kind, ChangeKind::Write { .. }));
-    writes.map(|change| change.operation).max()
+    writes.filter_map(|change| change.operation).max()
 }
 
 /// The part of a write before a sector boundary inside it, possibly nothing, never all of it.

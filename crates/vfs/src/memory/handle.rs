@@ -7,6 +7,7 @@ use base::{Error, Result};
 
 use super::content::FileNode;
 use super::crash::WriteUnderWay;
+use super::window::Window;
 use super::{Disk, State};
 use crate::{AppendFile, IoClass, RandomFile, SharedFile};
 
@@ -28,7 +29,7 @@ impl MemoryFile {
 
     pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> usize {
         self.disk.tick();
-        self.node.content.lock().read(offset, buf)
+        self.node.current().read(offset, buf)
     }
 
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -38,8 +39,8 @@ impl MemoryFile {
         let offset = offset as usize;
         let under_way = WriteUnderWay { node: &self.node, offset, bytes };
         let operation = self.disk.begin(&mut state, Some(under_way));
-        let mut content = self.node.content.lock();
-        content.write(operation, offset, bytes);
+        let mut content = self.node.current();
+        content.write(Some(operation), offset, bytes);
         content.modified_us = self.disk.time_us();
         Ok(())
     }
@@ -47,7 +48,7 @@ impl MemoryFile {
     pub(super) fn sync_content(&self) {
         let mut state = self.disk.state.lock();
         self.disk.begin(&mut state, None);
-        self.node.content.lock().sync();
+        self.node.current().sync();
     }
 
     pub(super) fn set_len(&self, len: u64) -> Result<()> {
@@ -55,13 +56,23 @@ impl MemoryFile {
         let len = self.checked_end(len, 0)?;
         self.check_room("truncate", &state, len)?;
         let operation = self.disk.begin(&mut state, None);
-        self.node.content.lock().set_len(operation, len as usize);
+        self.node.current().set_len(Some(operation), len as usize);
         Ok(())
     }
 
     /// Makes the file at least `len` long.
     pub(super) fn grow(&self, len: u64) -> Result<()> {
         if len > self.length() { self.set_len(len).map_err(|e| e.context("cannot allocate")) } else { Ok(()) }
+    }
+
+    /// Memory that shows the file's bytes, up to `capacity`, and whose stores the file will show. A file has one.
+    pub(super) fn open_window(&self, capacity: usize) -> Result<Arc<Window>> {
+        self.node.current().open_window(|| Window::new(capacity, &self.path))
+    }
+
+    /// Ends that: from now on stores are not seen.
+    pub(super) fn close_window(&self) {
+        self.node.current().close_window();
     }
 
     pub(super) fn path(&self) -> &Path {

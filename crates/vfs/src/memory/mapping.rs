@@ -1,12 +1,15 @@
-//! Mappings of files in memory. A writable one is its file: each store is an operation, and can be lost by a crash.
+//! Mappings of files in memory. A writable one is its file: each store by `write` is an operation, and any store can be
+//! lost by a crash.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::{Error, Result};
 
 use super::handle::MemoryFile;
+use super::window::Window;
 use crate::real::page::PAGE_BYTES;
-use crate::{AnonymousMapping, IoClass, ReadMapping, RwMapping};
+use crate::{AnonymousMapping, IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// A copy of the file, aligned to a page as a mapping of the operating system is.
 pub(super) struct MemoryReadMapping {
@@ -44,12 +47,15 @@ pub(super) struct MemoryRwMapping {
     allocated: AtomicU64,
     /// `u64::MAX` for none.
     cut_at: AtomicU64,
+    /// Made when somebody asks for the address.
+    window: OnceLock<Arc<Window>>,
 }
 
 impl MemoryRwMapping {
     /// `capacity` in whole pages.
     pub(super) fn new(file: MemoryFile, capacity: u64) -> Self {
-        MemoryRwMapping { file, capacity, allocated: AtomicU64::new(0), cut_at: AtomicU64::new(u64::MAX) }
+        let (allocated, cut_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        MemoryRwMapping { file, capacity, allocated, cut_at, window: OnceLock::new() }
     }
 
     pub(super) fn whole_pages(capacity: u64) -> Result<u64> {
@@ -98,8 +104,23 @@ impl RwMapping for MemoryRwMapping {
 
     fn read(&self, offset: u64, buf: &mut [u8]) {
         self.assert_allocated(offset, buf.len());
+        if let Some(window) = self.window.get() {
+            return window.read(offset as usize, buf);
+        }
         let count = self.file.read(offset, buf);
         assert_eq!(count, buf.len(), "the file was cut under its mapping");
+    }
+
+    /// Not under Miri, which has no mappings that two look at.
+    fn memory(self: Arc<Self>) -> Result<MappedMemory> {
+        if cfg!(miri) {
+            return Err(Error::unsupported("no address of a mapped file").at_path(self.file.path()));
+        }
+        let window = self.file.open_window(self.capacity as usize)?;
+        self.window.get_or_init(|| Arc::clone(&window));
+        // SAFETY: the window's region is mapped, from a page's address, until the window is dropped, which the mapping
+        // keeps; it is read and written through the kernel only.
+        Ok(unsafe { MappedMemory::new(window.base(), window.len(), self) })
     }
 
     fn sync(&self, _class: IoClass) -> Result<()> {
@@ -114,6 +135,9 @@ impl RwMapping for MemoryRwMapping {
 
 impl Drop for MemoryRwMapping {
     fn drop(&mut self) {
+        if self.window.get().is_some() {
+            self.file.close_window();
+        }
         let len = *self.cut_at.get_mut();
         if len < *self.allocated.get_mut() {
             self.file.set_len(len).expect("a cut needs no room");

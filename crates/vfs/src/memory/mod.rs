@@ -4,8 +4,9 @@
 //! numbers follow from the seed; nothing depends on addresses or on the machine. There are no links but hard ones, and
 //! relative paths start at the root.
 //!
-//! An *operation* is a call that changes something, syncs included, or a store to a mapping. Operations are numbered
-//! from 0, and go on being numbered in a clone.
+//! An *operation* is a call that changes something, syncs included, or a store to a mapping by its `write`. Operations
+//! are numbered from 0, and go on being numbered in a clone. Stores by address are no operations: they are found when
+//! somebody looks, a clone included, and a 4 KiB block then has all of those made by then or none.
 //!
 //! Lock order: the state, then one file's content.
 
@@ -17,6 +18,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod window;
 mod world;
 
 use std::collections::BTreeSet;
@@ -137,7 +139,7 @@ impl MemoryVfs {
 
     pub fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let node = self.disk.state.lock().tree.file("read", path)?;
-        let bytes = node.content.lock().bytes().to_vec();
+        let bytes = node.current().bytes().to_vec();
         Ok(bytes)
     }
 
@@ -177,7 +179,7 @@ impl MemoryVfs {
     fn damage(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let state = self.disk.state.lock();
         let node = state.tree.file("damage", path)?;
-        let mut content = node.content.lock();
+        let mut content = node.current();
         let mut bytes = content.bytes().to_vec();
         change(&mut bytes);
         *content = Content::synced(bytes, content.modified_us);

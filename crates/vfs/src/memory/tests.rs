@@ -197,6 +197,41 @@ fn a_mapping_can_be_lost_after_any_store_to_a_page() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore)]
+fn a_crash_between_two_stores_by_address_has_the_first() {
+    let path = Path::new("/m");
+    let vfs = MemoryVfs::new(1);
+    let mapping = vfs.create_mapped(path, 8192).unwrap();
+    mapping.ensure(8192).unwrap();
+    mapping.sync(CLASS).unwrap();
+    vfs.sync_dir(root()).unwrap();
+    let memory = std::sync::Arc::clone(&mapping).memory().unwrap();
+    // SAFETY: the bytes lie below `allocated`, and only this thread accesses them.
+    let store = |at: usize, byte: u8| unsafe { *memory.as_ptr().add(at) = byte };
+    let operations = vfs.operations();
+    let mut clones = Vec::new();
+    for value in 1..=3 {
+        store(0, value);
+        clones.push(vfs.crash_clone(0, CrashPolicy::ProcessKilled));
+        store(4096, value);
+        clones.push(vfs.crash_clone(0, CrashPolicy::AllKept));
+    }
+    let found: Vec<_> = clones.iter().map(|clone| clone.read_file(path).unwrap()).map(|b| (b[0], b[4096])).collect();
+    assert_eq!(found, [(1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3)]);
+    assert_eq!(vfs.operations(), operations);
+    let pages = |bytes: Option<Vec<u8>>| bytes.map(|bytes| (bytes[0], bytes[4096])).unwrap();
+    let mut lost: Vec<_> = outcomes(&vfs, CrashPolicy::RandomBlocksKept, path).into_iter().map(pages).collect();
+    lost.dedup();
+    assert_eq!(lost.len(), 16, "each page as somebody saw it, independently");
+    let synced = || pages(vfs.crash_clone(0, CrashPolicy::NothingUnsyncedKept).read_file(path).ok());
+    assert_eq!(synced(), (0, 0));
+    mapping.sync(CLASS).unwrap();
+    store(0, 9);
+    assert_eq!(synced(), (3, 3));
+    assert_eq!(pages(vfs.crash_clone(0, CrashPolicy::TornAt512).read_file(path).ok()), (9, 3));
+}
+
+#[test]
 fn a_crash_can_be_had_at_each_operation() {
     let life = |vfs: &MemoryVfs| {
         let mapping = vfs.create_mapped(Path::new("/m"), 4096).unwrap();

@@ -1,22 +1,16 @@
-//! Anonymous memory at a fixed address, its pages taken only when touched: what heap arenas are made of.
+//! Anonymous memory at a fixed address, its pages taken only when touched: what arenas are made of.
 //!
 //! Invariants, cited by the `unsafe` blocks here and by the arenas above:
 //! - **M1** From construction to drop, `capacity` bytes at `as_ptr` are mapped readable and writable, at one address.
 //! - **M2** The bytes are zero until the owner stores to them. Nothing in this crate writes to or through the range
 //!   (a prefault only makes pages present).
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Which pages the memory should be made of. A hint to the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageHint {
-    /// Whatever the system gives by default.
-    Default,
-    /// Transparent huge pages: fewer TLB misses in random access, memory taken 2 MiB at a time.
-    Huge,
-}
+use super::page::{self, PageHint};
 
 /// See the module's M1 and M2. The owner synchronises access to the bytes.
 #[derive(Debug)]
@@ -46,9 +40,18 @@ impl AnonymousMapping {
         if capacity == 0 {
             return Err(Error::invalid_argument("a mapping of zero bytes"));
         }
-        let mapping = AnonymousMapping { base: sys::reserve(capacity)?, capacity };
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh private mapping at an address the kernel chooses aliases nothing.
+        let address = unsafe { mmap_anonymous(ptr::null_mut(), capacity, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let address = address.map_err(|e| {
+            Error::new(ErrorKind::NoSpace, format!("cannot reserve {capacity} bytes of memory"))
+                .with_source(std::io::Error::from(e))
+        })?;
+        let base = NonNull::new(address.cast()).expect("mmap never returns the null address");
+        let mapping = AnonymousMapping { base, capacity };
         if hint == PageHint::Huge {
-            sys::advise_huge(&mapping);
+            // SAFETY: M1; the advice changes no contents. A refusal leaves ordinary pages, which the hint permits.
+            let _ = unsafe { madvise(base.as_ptr().cast(), capacity, Advice::LinuxHugepage) };
         }
         Ok(mapping)
     }
@@ -63,91 +66,38 @@ impl AnonymousMapping {
         self.capacity
     }
 
-    /// Makes the pages of a range present and writable ahead of use, their contents unchanged. A hint: what lies beyond
-    /// the capacity is left out, and a failure is not reported.
+    /// Makes the pages of a range present and writable ahead of use, their contents unchanged. What lies beyond the
+    /// capacity is left out.
+    ///
+    /// # Errors
+    /// `NoSpace` where there is no memory for them. Kernels before 5.14 cannot be asked, and nothing is done.
+    pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
+        let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
+        // SAFETY: `covering` keeps the range inside the mapping and starts it at a page, as the mapping starts (M1).
+        let result = unsafe { page::commit(self.as_ptr().add(start), len) };
+        result.map_err(|e| {
+            Error::new(ErrorKind::NoSpace, format!("cannot make {len} bytes of memory present"))
+                .with_source(std::io::Error::from(e))
+        })
+    }
+
+    /// As [`commit`](Self::commit), as a hint: a failure is not reported.
     pub fn populate(&self, offset: usize, len: usize) {
-        sys::populate(self, offset, len);
+        let _ = self.commit(offset, len);
+    }
+
+    /// Bytes of pages that are in memory, as the kernel counts them.
+    pub fn resident_bytes(&self) -> usize {
+        // SAFETY: M1, and the mapping starts at a page.
+        unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
     }
 }
 
 impl Drop for AnonymousMapping {
     fn drop(&mut self) {
-        sys::release(self);
-    }
-}
-
-#[cfg(not(miri))]
-mod sys {
-    use std::ptr::{self, NonNull};
-
-    use base::{Error, ErrorKind, Result};
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-
-    use super::super::page;
-    use super::AnonymousMapping;
-
-    pub(super) fn reserve(capacity: usize) -> Result<NonNull<u8>> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh private mapping at an address the kernel chooses aliases nothing.
-        let address = unsafe { mmap_anonymous(ptr::null_mut(), capacity, ProtFlags::READ | ProtFlags::WRITE, flags) };
-        let address = address.map_err(|e| {
-            Error::new(ErrorKind::NoSpace, format!("cannot reserve {capacity} bytes of memory"))
-                .with_source(std::io::Error::from(e))
-        })?;
-        Ok(NonNull::new(address.cast()).expect("mmap never returns the null address"))
-    }
-
-    pub(super) fn advise_huge(mapping: &AnonymousMapping) {
-        // SAFETY: M1; the advice changes no contents. A refusal leaves ordinary pages, which the hint permits.
-        let _ = unsafe { madvise(mapping.as_ptr().cast(), mapping.capacity, Advice::LinuxHugepage) };
-    }
-
-    pub(super) fn populate(mapping: &AnonymousMapping, offset: usize, len: usize) {
-        let Some((start, len)) = page::covering(offset, len, mapping.capacity) else { return };
-        // SAFETY: `covering` keeps start below the capacity, so the address lies in the mapping (M1).
-        let address = unsafe { mapping.as_ptr().add(start) };
-        // SAFETY: M1; populating changes no contents (M2).
-        let _ = unsafe { madvise(address.cast(), len, Advice::LinuxPopulateWrite) };
-    }
-
-    pub(super) fn release(mapping: &mut AnonymousMapping) {
-        // SAFETY: M1 ends here: the range was mapped by `reserve` and is unmapped once, by drop.
-        let result = unsafe { munmap(mapping.as_ptr().cast(), mapping.capacity) };
+        // SAFETY: M1 ends here: the range was mapped by `with_page_hint` and is unmapped once.
+        let result = unsafe { munmap(self.base.as_ptr().cast(), self.capacity) };
         debug_assert!(result.is_ok(), "munmap of a mapping that this value owns");
-    }
-}
-
-/// Miri knows no anonymous mappings with advice: the heap serves instead.
-#[cfg(miri)]
-mod sys {
-    use std::alloc::{Layout, alloc_zeroed, dealloc};
-    use std::ptr::NonNull;
-
-    use base::{Error, ErrorKind, Result};
-
-    use super::super::page;
-    use super::AnonymousMapping;
-
-    fn layout(capacity: usize) -> Result<Layout> {
-        Layout::from_size_align(capacity, page::PAGE_BYTES)
-            .map_err(|e| Error::invalid_argument("a mapping larger than the address space").with_source(e))
-    }
-
-    pub(super) fn reserve(capacity: usize) -> Result<NonNull<u8>> {
-        // SAFETY: `with_page_hint` refuses a capacity of zero.
-        let address = unsafe { alloc_zeroed(layout(capacity)?) };
-        NonNull::new(address)
-            .ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("cannot reserve {capacity} bytes of memory")))
-    }
-
-    pub(super) fn advise_huge(_mapping: &AnonymousMapping) {}
-
-    pub(super) fn populate(_mapping: &AnonymousMapping, _offset: usize, _len: usize) {}
-
-    pub(super) fn release(mapping: &mut AnonymousMapping) {
-        let layout = layout(mapping.capacity).expect("the layout was valid when the memory was allocated");
-        // SAFETY: M1 ends here: allocated by `reserve` with this layout and freed once, by drop.
-        unsafe { dealloc(mapping.as_ptr(), layout) };
     }
 }
 
@@ -169,6 +119,9 @@ mod tests {
             assert_eq!(*mapping.as_ptr().add(last), 7);
             assert_eq!(*mapping.as_ptr().add(last - 1), 0);
         }
+        assert_eq!(mapping.resident_bytes() % 4096, 0);
+        mapping.commit(0, 3 << 20).unwrap();
+        assert_eq!(mapping.resident_bytes(), 3 << 20);
     }
 
     #[test]

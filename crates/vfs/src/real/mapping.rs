@@ -4,10 +4,12 @@
 //! - **M3** From construction to drop, the mapping covers `len` (or `capacity`) bytes at one address.
 //! - **M4** Bytes below `allocated` lie in extents of the file and may be touched; `allocated` only grows, and nothing
 //!   in this process shortens the file before it is unmapped.
-//! - **M5** Every access to a writable mapping is an aligned atomic word.
+//! - **M5** Every access that this module makes to a writable mapping is an aligned atomic word. Those who take the
+//!   address ([`RwMapping::memory`]) answer for their own.
 
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Error, ErrorKind, Result};
@@ -15,15 +17,15 @@ use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::page::{self, PAGE_BYTES};
 use super::{file, open_fd, os_error};
-use crate::{IoClass, ReadMapping, RwMapping};
+use crate::{IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// An address range of the process, unmapped by drop.
-struct Region {
-    base: NonNull<u8>,
+pub(crate) struct Region {
+    pub(crate) base: NonNull<u8>,
     len: usize,
 }
 
@@ -33,7 +35,8 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn map(fd: &OwnedFd, path: &Path, len: usize, protection: ProtFlags) -> Result<Self> {
+    /// Maps the first `len` bytes of a file, shared with everyone who has it.
+    pub(crate) fn map(fd: &OwnedFd, path: &Path, len: usize, protection: ProtFlags) -> Result<Self> {
         // SAFETY: a fresh mapping at an address the kernel chooses aliases no memory of this process.
         let base = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, fd, 0) };
         let base = base.map_err(|e| os_error("map", path, e))?;
@@ -114,6 +117,8 @@ impl RealRwMapping {
     fn over(fd: OwnedFd, path: &Path, capacity: usize) -> Result<Self> {
         probe(&fd, path)?;
         let region = Region::map(&fd, path, capacity, ProtFlags::READ | ProtFlags::WRITE)?;
+        // SAFETY: the range is the mapping's (M3), and the advice changes no contents.
+        unsafe { page::do_not_read_ahead(region.base.as_ptr(), region.len) };
         Ok(RealRwMapping {
             base: region.base.cast(),
             region: Some(region),
@@ -173,8 +178,15 @@ impl RwMapping for RealRwMapping {
     fn populate(&self, offset: u64, len: u64) {
         let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else { return };
         let Some((start, len)) = page::covering(offset, len, self.allocated() as usize) else { return };
-        // SAFETY: `covering` cuts the range at `allocated` (M3, M4); populating changes no contents.
-        let _ = unsafe { madvise(self.base.as_ptr().byte_add(start).cast(), len, Advice::LinuxPopulateWrite) };
+        // SAFETY: `covering` cuts the range at `allocated` (M3, M4) and starts it at a page, as the mapping starts.
+        let _ = unsafe { page::commit(self.base.as_ptr().byte_add(start).cast(), len) };
+    }
+
+    fn release(&self, offset: u64, len: u64) {
+        let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else { return };
+        let Some((start, len)) = page::within(offset, len, self.allocated() as usize) else { return };
+        // SAFETY: `within` keeps the range below `allocated` (M3, M4) and to whole pages, of a shared mapping.
+        unsafe { page::unmap_shared(self.base.as_ptr().byte_add(start).cast(), len) };
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) {
@@ -208,6 +220,13 @@ impl RwMapping for RealRwMapping {
         if !tail.is_empty() {
             copy_start(tail, &words.next().unwrap_or_default());
         }
+    }
+
+    fn memory(self: Arc<Self>) -> Result<MappedMemory> {
+        let base = self.base.cast();
+        let capacity = self.capacity as usize;
+        // SAFETY: M3, for as long as the mapping lives, which the result keeps alive.
+        Ok(unsafe { MappedMemory::new(base, capacity, self) })
     }
 
     fn sync(&self, _class: IoClass) -> Result<()> {

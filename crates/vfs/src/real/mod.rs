@@ -3,11 +3,13 @@
 //! Linux. Every call that a signal can interrupt is taken up again; every descriptor is closed on `exec`.
 #![allow(clippy::disallowed_methods, reason = "this is where the clock and the file system are called")]
 
+#[cfg(not(miri))]
 mod anonymous;
 mod directory;
 mod file;
+mod heap;
 mod lock;
-mod mapping;
+pub(crate) mod mapping;
 pub(crate) mod page;
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,12 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-pub use anonymous::{AnonymousMapping, PageHint};
+#[cfg(not(miri))]
+pub use anonymous::AnonymousMapping;
+pub use heap::HeapMemory;
+#[cfg(miri)]
+pub use heap::HeapMemory as AnonymousMapping;
+pub use page::PageHint;
 
 use crate::{
     AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,

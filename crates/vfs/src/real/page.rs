@@ -1,14 +1,99 @@
-//! Rounding to pages.
+//! Pages: rounding to them, and what the kernel knows of them.
+
+use rustix::io::Errno;
 
 /// The granularity of advice and of writing back. Larger hardware pages are multiples of it, and the kernel refuses an
 /// unaligned hint, which is then merely not taken.
 pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Which pages memory should be made of. A hint to the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageHint {
+    /// Whatever the system gives by default.
+    Default,
+    /// Transparent huge pages: fewer TLB misses in random access, memory taken 2 MiB at a time.
+    Huge,
+}
 
 /// Start and length of the whole pages that cover `offset .. offset + len`, cut at `limit`; `None` where nothing is left.
 pub(crate) fn covering(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
     let start = offset & !(PAGE_BYTES - 1);
     let end = offset.saturating_add(len).min(limit);
     (start < end && len > 0).then(|| (start, end - start))
+}
+
+/// Start and length of the whole pages that lie in `offset .. offset + len` and below `limit`; `None` where none does.
+pub(crate) fn within(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
+    let start = offset.checked_next_multiple_of(PAGE_BYTES)?;
+    let end = offset.saturating_add(len).min(limit) & !(PAGE_BYTES - 1);
+    (start < end).then(|| (start, end - start))
+}
+
+/// Forgets the addresses of a file's pages until they are touched again. The file keeps what was stored. A hint.
+///
+/// # Safety
+/// The range must be whole pages of a shared mapping of a file.
+pub(crate) unsafe fn unmap_shared(start: *mut u8, len: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: by the caller the pages are a file's, so that the contents are the page cache's and stay.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxDontNeed) };
+}
+
+/// Has a touch bring in its own page and no more: read-ahead is megabytes on some disks, and of a file that was only
+/// allocated it clears all of them in the one thread that touched the first. A hint.
+///
+/// # Safety
+/// The range must be mapped, and `start` aligned to a page.
+pub(crate) unsafe fn do_not_read_ahead(start: *mut u8, len: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: by the caller the range is mapped, and the advice changes no contents.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::Random) };
+}
+
+/// Makes the pages of `start .. start + len` present and writable, their contents unchanged.
+///
+/// # Safety
+/// The range must be mapped readable and writable, and `start` aligned to a page.
+pub(crate) unsafe fn commit(start: *mut u8, len: usize) -> Result<(), Errno> {
+    if cfg!(miri) {
+        return Ok(());
+    }
+    // SAFETY: by the caller the range is mapped, and the advice changes no contents.
+    match unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxPopulateWrite) } {
+        // The kernel is older than 5.14, where pages come when they are touched and nobody can ask for more.
+        Err(Errno::INVAL) => Ok(()),
+        result => result,
+    }
+}
+
+/// Bytes of the pages of `start .. start + len` that are in memory; all of them where the kernel does not say.
+///
+/// # Safety
+/// The range must be mapped, and `start` aligned to a page.
+pub(crate) unsafe fn resident_bytes(start: *const u8, len: usize) -> usize {
+    /// Pages asked about in one call.
+    const CHUNK_PAGES: usize = 4096;
+    if cfg!(miri) {
+        return len;
+    }
+    let mut present = [0u8; CHUNK_PAGES];
+    let mut resident = 0;
+    for offset in (0..len).step_by(CHUNK_PAGES * PAGE_BYTES) {
+        let chunk_len = (len - offset).min(CHUNK_PAGES * PAGE_BYTES);
+        // SAFETY: by the caller the range is mapped; `present` has a byte for each of its pages, which is all that is
+        // written.
+        let result = unsafe { libc::mincore(start.add(offset).cast_mut().cast(), chunk_len, present.as_mut_ptr()) };
+        if result != 0 {
+            return len;
+        }
+        let pages = present.iter().take(chunk_len.div_ceil(PAGE_BYTES));
+        resident += pages.filter(|&&page| page & 1 != 0).count() * PAGE_BYTES;
+    }
+    resident
 }
 
 #[cfg(test)]
@@ -22,5 +107,14 @@ mod tests {
         assert_eq!(covering(9000, 10, 8192), None);
         assert_eq!(covering(10, 0, 8192), None);
         assert_eq!(covering(usize::MAX, usize::MAX, 8192), None);
+    }
+
+    #[test]
+    fn a_range_shrinks_to_its_whole_pages() {
+        assert_eq!(within(0, 8192, 100_000), Some((0, 8192)));
+        assert_eq!(within(1, 12_288, 100_000), Some((4096, 8192)));
+        assert_eq!(within(0, 100_000, 8191), Some((0, 4096)));
+        assert_eq!(within(1, 8190, 100_000), None);
+        assert_eq!(within(usize::MAX, 1, usize::MAX), None);
     }
 }

@@ -1,0 +1,115 @@
+//! Memory from the allocator, zeroed, at a fixed address. How much of it is present the allocator knows: fresh memory
+//! comes page by page when it is touched, memory that was used before is there at once.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use base::{Error, ErrorKind, Result};
+
+#[cfg(miri)]
+use super::page::PageHint;
+use super::page::{self, PAGE_BYTES};
+
+/// Zeroed bytes, aligned to a page, until dropped. M1 and M2 of [`AnonymousMapping`](super::AnonymousMapping) hold here
+/// too. The owner synchronises access.
+#[derive(Debug)]
+pub struct HeapMemory {
+    base: NonNull<u8>,
+    capacity: usize,
+    /// As it was allocated: `base` is the first page in it.
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: addresses and lengths; M1 holds on whichever thread they are used, and access to the bytes needs the owner's
+// own `unsafe`.
+unsafe impl Send for HeapMemory {}
+// SAFETY: as for Send; no method stores to the bytes (M2).
+unsafe impl Sync for HeapMemory {}
+
+impl HeapMemory {
+    /// # Errors
+    /// `InvalidArgument` for a capacity of zero or beyond the address space, `NoSpace` where the allocator has no more.
+    pub fn new(capacity: usize) -> Result<Self> {
+        if capacity == 0 {
+            return Err(Error::invalid_argument("memory of zero bytes"));
+        }
+        // A page more, and aligned here: allocators clear memory of a large alignment by hand, which touches all of it.
+        let layout = Layout::from_size_align(capacity.saturating_add(PAGE_BYTES), align_of::<u64>())
+            .map_err(|e| Error::invalid_argument("memory larger than the address space").with_source(e))?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
+            .ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("cannot allocate {capacity} bytes of memory")))?;
+        // SAFETY: at most a page further on, and that much more than the capacity was allocated.
+        let base = unsafe { start.add(start.align_offset(PAGE_BYTES)) };
+        Ok(HeapMemory { base, capacity, start, layout })
+    }
+
+    /// The first byte; valid for `capacity()` bytes until the memory is dropped (M1).
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Bytes.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Makes all pages present and writable ahead of use, their contents unchanged. A hint.
+    pub fn populate(&self) {
+        // SAFETY: M1, and the base is a page's; what the last page holds beyond the capacity is not changed either.
+        let _ = unsafe { page::commit(self.as_ptr(), self.capacity) };
+    }
+
+    /// Bytes of pages that are in memory, as the kernel counts them.
+    pub fn resident_bytes(&self) -> usize {
+        // SAFETY: M1, and the base is a page's.
+        unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
+    }
+}
+
+impl Drop for HeapMemory {
+    fn drop(&mut self) {
+        // SAFETY: M1 ends here: allocated by `new` with this layout, and freed once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// What else a mapping can, for Miri, which has none: the heap serves in its place.
+#[cfg(miri)]
+impl HeapMemory {
+    pub fn with_page_hint(capacity: usize, _hint: PageHint) -> Result<Self> {
+        Self::new(capacity)
+    }
+
+    pub fn commit(&self, _offset: usize, _len: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_and_begins_at_a_page() {
+        for capacity in [1, 100, PAGE_BYTES, 3 << 20] {
+            let memory = HeapMemory::new(capacity).unwrap();
+            memory.populate();
+            assert!(memory.as_ptr().addr().is_multiple_of(PAGE_BYTES) && memory.capacity() == capacity);
+            assert!((1..=capacity.next_multiple_of(PAGE_BYTES)).contains(&memory.resident_bytes()));
+            // SAFETY: both offsets lie below the capacity (M1), and only this thread uses the memory.
+            unsafe {
+                assert_eq!([*memory.as_ptr(), *memory.as_ptr().add(capacity - 1)], [0, 0]);
+                *memory.as_ptr().add(capacity - 1) = 7;
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_allocated_is_an_error() {
+        for capacity in [0, usize::MAX, usize::MAX / 2] {
+            HeapMemory::new(capacity).unwrap_err();
+        }
+    }
+}
