@@ -1,21 +1,25 @@
-//! Times memtables: `cargo run --release --example bench -- [entries [option strings]]`.
+//! Times memtables: `cargo run --release --example bench -- [entries [value bytes [option strings]]]`.
 //!
-//! Nanoseconds of processor time, so that a busy machine matters less; with two threads, of the clock.
-//! Keys are 16 bytes: random ones, those of `db_bench` (eight bytes of a number below the count, big-endian, then zeros),
-//! and `user%012d`; values are 100 bytes.
+//! Nanoseconds of processor time for each entry, so that a busy machine matters less; with two threads, of the clock. The
+//! representations are made and filled one after the other for each kind of key, so that what a neighbour takes is
+//! spread over all. Keys are inserted in one random order and read in another.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
-use memtable::{Entry, Memtable, MemtableConfig, factory_from_option_string};
+use memtable::{Entry, Memtable, MemtableConfig, MemtableFactory, factory_from_option_string};
 use vfs::{IoClass, RealVfs, Vfs};
 
-const VALUE: [u8; 100] = [0x76; 100];
+/// Entries of a batch, and keys of a multi_get.
 const BATCH: usize = 64;
 
-type Key = [u8; 16];
+/// What a seek is followed by.
+const STEPS_AFTER_SEEK: u64 = 1;
+
+/// Arena bytes for each entry beside key and value.
+const ROOM_BYTES: usize = 160;
 
 fn mix(i: u64) -> u64 {
     let x = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -23,25 +27,52 @@ fn mix(i: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-fn random_key(i: u64, _count: u64) -> Key {
-    (u128::from(mix(i)) << 64 | u128::from(mix(!i))).to_be_bytes()
+/// A key of at most 24 bytes, made where it is needed.
+#[derive(Clone, Copy)]
+struct Key {
+    bytes: [u8; 24],
+    len: usize,
 }
 
-fn db_bench_key(i: u64, count: u64) -> Key {
-    let mut key = [b'0'; 16];
-    key.iter_mut().zip((mix(i) % count).to_be_bytes()).for_each(|(to, from)| *to = from);
-    key
+impl Key {
+    fn new(from: &[u8]) -> Key {
+        let mut bytes = [0; 24];
+        bytes.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        Key { bytes, len: from.len() }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+    }
 }
 
-fn user_key(i: u64, count: u64) -> Key {
-    let mut key = [0; 16];
-    let text = format!("user{:012}", mix(i) % count);
-    key.copy_from_slice(text.as_bytes());
-    key
+type MakeKey = fn(u64) -> Key;
+
+const KINDS: [(&str, MakeKey); 5] = [
+    ("little", |i| Key::new(&i.to_le_bytes())),
+    ("big", |i| Key::new(&i.to_be_bytes())),
+    ("random16", |i| Key::new(&(u128::from(mix(i)) << 64 | u128::from(mix(!i))).to_be_bytes())),
+    ("user", user_key),
+    ("random8", |i| Key::new(&mix(i).to_be_bytes())),
+];
+
+/// `user%016d`
+fn user_key(mut i: u64) -> Key {
+    let mut key = *b"user0000000000000000";
+    for digit in key.iter_mut().rev().take(16) {
+        *digit = b'0' + (i % 10) as u8;
+        i /= 10;
+    }
+    Key::new(&key)
 }
 
-fn ascending_key(i: u64, _count: u64) -> Key {
-    u128::from(i).rotate_left(64).to_be_bytes()
+/// The numbers below `count` in a random order.
+fn shuffled(count: u64, seed: u64) -> Arc<[u32]> {
+    let mut numbers: Vec<u32> = (0..count as u32).collect();
+    for i in (1..numbers.len()).rev() {
+        numbers.swap(i, (mix(seed ^ i as u64) % (i as u64 + 1)) as usize);
+    }
+    numbers.into()
 }
 
 struct Timer {
@@ -85,105 +116,157 @@ impl Timer {
     }
 }
 
-fn entry(key: &Key, i: u64) -> Entry<'_> {
-    Entry { user_key: key, seq: SeqNo(i + 1), kind: ValueKind::Value, value: &VALUE }
+/// What is inserted and read.
+#[derive(Clone)]
+struct Load {
+    key: MakeKey,
+    value: Arc<[u8]>,
+    written: Arc<[u32]>,
+    read: Arc<[u32]>,
 }
 
-fn insert(memtable: &dyn Memtable, key: fn(u64, u64) -> Key, range: std::ops::Range<u64>, count: u64) {
-    for i in range {
-        let key = key(i, count);
-        assert!(memtable.try_reserve(memtable.worst_case_bytes(1, key.len() + VALUE.len())), "capacity");
-        memtable.insert(entry(&key, i));
+impl Load {
+    fn count(&self) -> u64 {
+        self.written.len() as u64
+    }
+
+    fn payload(&self) -> usize {
+        (self.key)(0).len + self.value.len()
+    }
+
+    fn entry<'a>(&'a self, key: &'a Key, i: u64) -> Entry<'a> {
+        Entry { user_key: key.as_slice(), seq: SeqNo(i + 1), kind: ValueKind::Value, value: &self.value }
+    }
+
+    fn insert(&self, memtable: &dyn Memtable, range: std::ops::Range<u64>) {
+        let written = self.written.get(range.start as usize..range.end as usize).expect("within the count");
+        for (&number, i) in written.iter().zip(range.start..) {
+            let key = (self.key)(number.into());
+            assert!(memtable.try_reserve(memtable.worst_case_bytes(1, self.payload())), "capacity");
+            memtable.insert(self.entry(&key, i));
+        }
+    }
+
+    fn insert_batches(&self, memtable: &dyn Memtable, batch: usize) {
+        let mut keys = Vec::with_capacity(batch);
+        for (numbers, start) in self.written.chunks(batch).zip((0..).step_by(batch)) {
+            keys.clear();
+            keys.extend(numbers.iter().map(|&number| (self.key)(number.into())));
+            let room = memtable.worst_case_bytes(keys.len(), keys.len() * self.payload());
+            assert!(memtable.try_reserve(room), "capacity");
+            memtable.insert_all(&mut keys.iter().zip(start..).map(|(key, i)| self.entry(key, i)));
+        }
     }
 }
 
-fn insert_batches(memtable: &dyn Memtable, key: fn(u64, u64) -> Key, count: u64) {
-    for start in (0..count).step_by(BATCH) {
-        let keys: Vec<Key> = (start..count.min(start + BATCH as u64)).map(|i| key(i, count)).collect();
-        let payload = keys.len() * (16 + VALUE.len());
-        assert!(memtable.try_reserve(memtable.worst_case_bytes(keys.len(), payload)), "capacity");
-        memtable.insert_all(&mut keys.iter().zip(start..).map(|(key, i)| entry(key, i)));
-    }
-}
-
-fn reads(timer: &Timer, memtable: &Arc<dyn Memtable>, key: fn(u64, u64) -> Key, count: u64) -> String {
+fn point_reads(timer: &Timer, memtable: &Arc<dyn Memtable>, load: &Load) -> String {
     let found = AtomicU64::new(0);
-    let find = |_: SeqNo, _: ValueKind, value: &[u8]| {
-        found.fetch_add(value.len() as u64, Relaxed);
+    let find = |_: SeqNo, _: ValueKind, _: &[u8]| {
+        found.fetch_add(1, Relaxed);
         false
     };
-    let at = |i: u64| mix(i ^ 0x5555) % count;
     let mut lookup = LookupKey::default();
-    let get = timer.each(count, || {
-        for i in 0..count {
-            lookup.set(&key(at(i), count), SeqNo::MAX);
+    let get = timer.each(load.count(), || {
+        for &number in &*load.read {
+            lookup.set((load.key)(number.into()).as_slice(), SeqNo::MAX);
             memtable.get(&lookup, &mut { find });
         }
     });
-    let mut lookups = vec![LookupKey::default(); BATCH];
-    let many = timer.each(count, || {
-        for start in (0..count).step_by(BATCH) {
-            lookups.iter_mut().zip(start..).for_each(|(l, i)| l.set(&key(at(i), count), SeqNo::MAX));
-            let keys: Vec<&LookupKey> = lookups.iter().collect();
-            memtable.multi_get(&keys, &mut |_, seq, kind, value| find(seq, kind, value));
-        }
-    });
-    assert!(found.load(Relaxed) >= 2 * count * VALUE.len() as u64, "every key is there");
-    let mut sum = 0usize;
+    let many = |width: usize| {
+        let mut lookups = vec![LookupKey::default(); width];
+        timer.each(load.count(), || {
+            for numbers in load.read.chunks(width) {
+                for (lookup, &number) in lookups.iter_mut().zip(numbers) {
+                    lookup.set((load.key)(number.into()).as_slice(), SeqNo::MAX);
+                }
+                let keys: Vec<&LookupKey> = lookups.iter().take(numbers.len()).collect();
+                memtable.multi_get(&keys, &mut |_, seq, kind, value| find(seq, kind, value));
+            }
+        })
+    };
+    let (sixteen, wide) = (many(16), many(BATCH));
+    assert_eq!(found.load(Relaxed), 3 * load.count(), "every key is there");
+    format!("get {get:5}  16 {sixteen:5}  {BATCH} {wide:5}")
+}
+
+fn ordered_reads(timer: &Timer, memtable: &Arc<dyn Memtable>, load: &Load) -> String {
     let mut cursor = Arc::clone(memtable).cursor();
-    let next = timer.each(count, || {
+    let mut sum = 0usize;
+    let next = timer.each(load.count(), || {
         let mut more = cursor.seek_to_first();
         while more {
             sum += cursor.key().len();
             more = cursor.next();
         }
     });
-    let prev = timer.each(count, || {
+    let prev = timer.each(load.count(), || {
         let mut more = cursor.seek_to_last();
         while more {
             sum += cursor.key().len();
             more = cursor.prev();
         }
     });
-    assert_eq!(sum as u64, 2 * 24 * count);
-    format!("get {get:5}  multi_get {many:5}  next {next:4}  prev {prev:4}")
+    assert_eq!(sum as u64, 2 * ((load.key)(0).len as u64 + 8) * load.count());
+    let seeks = load.read.get(..load.read.len() / 4).unwrap_or(&load.read);
+    let mut lookup = LookupKey::default();
+    let seek = timer.each(seeks.len() as u64, || {
+        for &number in seeks {
+            lookup.set((load.key)(number.into()).as_slice(), SeqNo::MAX);
+            assert!(cursor.seek(lookup.internal()));
+            for _ in 0..STEPS_AFTER_SEEK {
+                if cursor.next() {
+                    sum += cursor.key().len();
+                }
+            }
+        }
+    });
+    format!("next {next:4}  prev {prev:4}  seek {seek:5}")
+}
+
+fn measure(timer: &Timer, factory: &dyn MemtableFactory, load: &Load) -> Result<String> {
+    let count = load.count();
+    let capacity = count as usize * (ROOM_BYTES + load.payload()) + (64 << 20);
+    let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, capacity);
+    let memtable = factory.create(&config)?;
+    let inserted = timer.each(count, || load.insert(&*memtable, 0..count));
+    let memory = memtable.memory_bytes() as f64 / count as f64;
+    let reserved = memtable.reserved_bytes() as f64 / count as f64;
+    let points = point_reads(timer, &memtable, load);
+    let ordered = ordered_reads(timer, &memtable, load);
+    drop(memtable);
+    let batched = |width: usize| {
+        let memtable = factory.create(&config)?;
+        Ok(timer.each(count, || load.insert_batches(&*memtable, width)))
+    };
+    let (sixteen, wide): (Result<u64>, Result<u64>) = (batched(16), batched(BATCH));
+    let shared = factory.create(&config)?;
+    let two = timer.threads(2, count, {
+        let load = load.clone();
+        move |range| load.insert(&*shared, range)
+    })?;
+    Ok(format!(
+        "insert {inserted:5}  16 {:5}  {BATCH} {:5}  2 threads {two:5}  {points}  {ordered}  {memory:6.1} bytes held {reserved:6.1} reserved",
+        sixteen?, wide?
+    ))
 }
 
 fn main() -> Result<()> {
-    let vfs = RealVfs::new();
-    let timer = Timer { vfs };
+    let timer = Timer { vfs: RealVfs::new() };
     let mut arguments = std::env::args().skip(1);
-    let counts: Vec<u64> = match arguments.next().and_then(|count| count.parse().ok()) {
-        Some(count) => vec![count],
-        None => vec![500_000, 5_000_000],
-    };
+    let mut number = |default| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (count, value_bytes): (u64, u64) = (number(1_000_000), number(0));
     let mut options: Vec<String> = arguments.collect();
     if options.is_empty() {
         options = memtable::names().map(str::to_owned).collect();
     }
-    println!("ns for each entry; keys of 16 bytes, values of 100");
-    for option in &options {
-        let factory = factory_from_option_string(option)?;
-        for &count in &counts {
-            let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, count as usize * 200);
-            type MakeKey = fn(u64, u64) -> Key;
-            let kinds: [(&str, MakeKey); 4] =
-                [("random", random_key), ("db_bench", db_bench_key), ("user", user_key), ("ascending", ascending_key)];
-            for (kind, key) in kinds {
-                let memtable = factory.create(&config)?;
-                let inserted = timer.each(count, || insert(&*memtable, key, 0..count, count));
-                let memory = memtable.memory_bytes() as u64 / count;
-                let reads = reads(&timer, &memtable, key, count);
-                drop(memtable);
-                let batched = factory.create(&config)?;
-                let batch = timer.each(count, || insert_batches(&*batched, key, count));
-                drop(batched);
-                let shared = factory.create(&config)?;
-                let two = timer.threads(2, count, move |range| insert(&*shared, key, range, count))?;
-                println!(
-                    "{option:10} {count:8} {kind:10} insert {inserted:5}  batched {batch:5}  2 threads {two:5}  {reads}  {memory} bytes"
-                );
-            }
+    println!("ns for each of {count} entries with values of {value_bytes} bytes");
+    let (written, read) = (shuffled(count, 1), shuffled(count, 2));
+    for (kind, key) in KINDS {
+        for option in &options {
+            let factory = factory_from_option_string(option)?;
+            let value = vec![0x76; value_bytes as usize].into();
+            let load = Load { key, value, written: Arc::clone(&written), read: Arc::clone(&read) };
+            println!("{kind:9} {option:10} {}", measure(&timer, &*factory, &load)?);
         }
     }
     Ok(())

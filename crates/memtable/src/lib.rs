@@ -5,15 +5,21 @@
 //! freed while the memtable lives; memory is accounted honestly.
 
 mod arena;
+mod arguments;
 mod bloom;
 #[cfg(test)]
 mod conformance;
+mod conversion;
+pub mod image;
 mod order;
 mod record;
 mod registry;
+mod runs;
 mod skiplist;
+mod sorted_hash;
 mod stripe;
 mod tombstones;
+mod trie;
 mod vector;
 
 use std::path::PathBuf;
@@ -23,15 +29,20 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use vfs::{Task, Vfs};
 
-pub use registry::{factory_from_option_string, names};
+pub use conversion::{Conversion, ConvertToSst, RefLogFormat};
+pub use registry::{factory_from_option_string, factory_from_params, names};
 
 /// What a memtable is made for.
 #[derive(Clone)]
 pub struct MemtableConfig {
     pub order: InternalOrder,
     pub family: FamilyId,
-    /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life.
+    /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life. A representation with a bound of its own
+    /// (the trie's `mem_cap`) takes the smaller.
     pub capacity_bytes: usize,
+    /// Bytes that the batch for which the memtable is made needs, by [`worst_case_bytes`](Memtable::worst_case_bytes); 0
+    /// where it is not made for one. [`MemtableFactory::create`] fails where a bound leaves no room for them.
+    pub room_bytes: usize,
     /// Bits of bloom filter over whole user keys, as a share of the capacity (RocksDB's
     /// `memtable_prefix_bloom_size_ratio` with `memtable_whole_key_filtering`); 0 for none.
     pub bloom_ratio: f64,
@@ -48,6 +59,7 @@ impl MemtableConfig {
             order,
             family,
             capacity_bytes,
+            room_bytes: 0,
             bloom_ratio: 0.0,
             background: Background::inline(),
             image: None,
@@ -176,5 +188,12 @@ pub trait MemtableFactory: Send + Sync {
     /// The option string that yields this factory again.
     fn option_string(&self) -> String;
 
+    /// # Errors
+    /// `NoSpace` where memory cannot be had; `InvalidArgument` for a capacity that nothing fits in, or one that cannot be.
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>>;
+
+    /// How its memtables are to become tables; as a rule by being rewritten.
+    fn conversion(&self) -> Conversion {
+        Conversion::default()
+    }
 }

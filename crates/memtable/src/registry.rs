@@ -1,24 +1,67 @@
-//! The representations by the names that users write in option strings. A new one is a file and a line here.
+//! The representations by the names that users write in options. A new one is a file and a line here.
 //!
-//! `name`, `name:argument`, or RocksDB's `{id=name;key=argument}`.
+//! `name`, `name:argument`, `name:{"key":value}`, RocksDB's `{id=name;key=value}`, or, from a configuration that was
+//! parsed already, a name and a JSON object: [`Arguments`] sees no difference.
 
 use std::sync::Arc;
 
+use base::options::nearest;
 use base::{Error, Result};
+use serde_json::{Map, Value};
 
-use crate::{MemtableFactory, skiplist, vector};
+pub(crate) use crate::arguments::Arguments;
+use crate::{MemtableFactory, skiplist, sorted_hash, trie, vector};
 
 /// A line of the registry.
 struct Representation {
     name: &'static str,
-    /// Other names for the same, RocksDB's among them.
+    /// Other names for the same: RocksDB's, and the classes of configurations in JSON and YAML.
     aliases: &'static [&'static str],
-    make: fn(&Arguments<'_>) -> Result<Arc<dyn MemtableFactory>>,
+    /// The argument that may stand behind a colon without its name.
+    positional: Option<&'static str>,
+    /// The names of all arguments. What is not among them is refused before `make` is called.
+    arguments: &'static [&'static str],
+    make: fn(&Arguments) -> Result<Arc<dyn MemtableFactory>>,
 }
 
 const REPRESENTATIONS: &[Representation] = &[
-    Representation { name: skiplist::NAME, aliases: &["SkipListFactory"], make: skiplist::Factory::from_arguments },
-    Representation { name: vector::NAME, aliases: &["VectorRepFactory"], make: vector::Factory::from_arguments },
+    Representation {
+        name: skiplist::NAME,
+        aliases: &["SkipListFactory", "SkipList", "SkipListRep"],
+        positional: Some("lookahead"),
+        arguments: &["lookahead"],
+        make: skiplist::Factory::from_arguments,
+    },
+    Representation {
+        name: trie::NAME,
+        aliases: &["cspp", "CSPPMemTabFactory", "CSPPMemTab"],
+        positional: None,
+        arguments: trie::params::NAMES,
+        make: trie::Factory::from_arguments,
+    },
+    Representation {
+        name: vector::NAME,
+        aliases: &["VectorRepFactory", "Vector", "VectorRep"],
+        positional: Some("count"),
+        arguments: &["count"],
+        make: vector::Factory::from_arguments,
+    },
+    Representation {
+        name: sorted_hash::NAME,
+        aliases: &[
+            "speedb.HashSpdRepFactory",
+            "HashSpdRepFactory",
+            "hash_spdb",
+            "prefix_hash",
+            "hash_skiplist",
+            "HashSkipListRepFactory",
+            "hash_linkedlist",
+            "HashLinkListRepFactory",
+        ],
+        positional: Some("bucket_count"),
+        arguments: sorted_hash::ARGUMENTS,
+        make: sorted_hash::Factory::from_arguments,
+    },
 ];
 
 /// The names of all representations, aliases left out.
@@ -26,79 +69,34 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REPRESENTATIONS.iter().map(|r| r.name)
 }
 
-/// The factory that an option string names: `skip_list`, `SkipListFactory`, `skip_list:16`, `vector:1024`, ...
+/// The factory that an option string names: `skip_list`, `SkipListFactory`, `skip_list:16`, `{id=vector;count=1024}`, ...
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, an argument that the representation does not have, or one out of bounds.
+/// `InvalidArgument` for an unknown name, an argument that the representation does not have, or one out of bounds; near
+/// names and the bounds are told.
 pub fn factory_from_option_string(option: &str) -> Result<Arc<dyn MemtableFactory>> {
-    let arguments = Arguments::parse(option.trim())?;
-    let known = |r: &&Representation| r.name == arguments.name || r.aliases.contains(&arguments.name);
-    let Some(representation) = REPRESENTATIONS.iter().find(known) else {
-        let known: Vec<&str> =
-            REPRESENTATIONS.iter().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied())).collect();
-        return Err(Error::invalid_argument(format!(
-            "no memtable is called {:?}; known are {}",
-            arguments.name,
-            known.join(", ")
-        )));
+    make(Arguments::parse(option.trim())?)
+}
+
+/// The factory of the representation called `class`, with the arguments that `params` names: strings, numbers, true and
+/// false.
+///
+/// # Errors
+/// As [`factory_from_option_string`].
+pub fn factory_from_params(class: &str, params: &Map<String, Value>) -> Result<Arc<dyn MemtableFactory>> {
+    make(Arguments::of_params(class.trim(), params)?)
+}
+
+fn make(mut arguments: Arguments) -> Result<Arc<dyn MemtableFactory>> {
+    let all_names = || REPRESENTATIONS.iter().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
+    let name = arguments.name();
+    let Some(representation) = REPRESENTATIONS.iter().find(|r| r.name == name || r.aliases.contains(&name)) else {
+        let hint = nearest(name, all_names()).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+        let known = all_names().collect::<Vec<_>>().join(", ");
+        return Err(Error::invalid_argument(format!("no memtable is called {name:?}; {hint}known are {known}")));
     };
+    arguments.settle(representation.positional, representation.arguments)?;
     (representation.make)(&arguments)
-}
-
-/// An option string taken apart.
-pub(crate) struct Arguments<'a> {
-    name: &'a str,
-    values: Values<'a>,
-}
-
-enum Values<'a> {
-    /// What follows the first colon.
-    Positional(Option<&'a str>),
-    Named(Vec<(&'a str, &'a str)>),
-}
-
-impl<'a> Arguments<'a> {
-    fn parse(option: &'a str) -> Result<Arguments<'a>> {
-        let Some(inner) = option.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
-            let (name, value) = option.split_once(':').map_or((option, None), |(name, value)| (name, Some(value)));
-            return Ok(Arguments { name, values: Values::Positional(value) });
-        };
-        let mut name = None;
-        let mut named = Vec::new();
-        for pair in inner.split(';').map(str::trim).filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-                Some(("id", value)) => name = Some(value),
-                Some(pair) => named.push(pair),
-                None => return Err(Error::invalid_argument(format!("no = in {pair:?} of memtable option {option:?}"))),
-            }
-        }
-        let name = name.ok_or_else(|| Error::invalid_argument(format!("no id in memtable option {option:?}")))?;
-        Ok(Arguments { name, values: Values::Named(named) })
-    }
-
-    /// The only argument of a representation: a number of at most `max`, `None` where it is not given.
-    ///
-    /// # Errors
-    /// `InvalidArgument` where it is no such number, or where other arguments are given.
-    pub(crate) fn number(&self, key: &str, max: usize) -> Result<Option<usize>> {
-        let text = match &self.values {
-            Values::Positional(text) => *text,
-            Values::Named(pairs) => {
-                if let Some((other, _)) = pairs.iter().find(|(name, _)| *name != key) {
-                    return Err(Error::invalid_argument(format!("memtable {} has no argument {other:?}", self.name)));
-                }
-                pairs.last().map(|(_, value)| *value)
-            }
-        };
-        let Some(text) = text else { return Ok(None) };
-        match text.parse::<usize>() {
-            Ok(number) if number <= max => Ok(Some(number)),
-            _ => Err(Error::invalid_argument(format!(
-                "{key} of memtable {} is {text:?}, not a number from 0 to {max}",
-                self.name
-            ))),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -119,7 +117,12 @@ mod tests {
             ("vector", "vector"),
             ("VectorRepFactory", "vector"),
             ("vector:1024", "vector:1024"),
+            ("cspp", "trie"),
+            ("CSPPMemTabFactory", "trie"),
+            (r#"cspp:{"mem_cap":"16G","use_vm":true}"#, r#"trie:{"mem_cap":"16G"}"#),
+            ("{id=trie;use_vm=false}", r#"trie:{"use_vm":false}"#),
             ("{id=vector;count=7}", "vector:7"),
+            ("vector:{\"count\":\"1K\"}", "vector:1024"),
         ] {
             assert_eq!(canonical(option), expected);
             assert_eq!(canonical(expected), expected, "what a factory prints it understands");
@@ -128,9 +131,15 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        assert_eq!(
-            canonical("prefix_hash:7"),
-            "no memtable is called \"prefix_hash\"; known are skip_list, SkipListFactory, vector, VectorRepFactory"
+        let error = canonical("rbtree:7");
+        assert!(
+            error.starts_with("no memtable is called \"rbtree\"; known are skip_list, SkipListFactory, "),
+            "{error}"
+        );
+        let error = canonical("SkipListFactori");
+        assert!(
+            error.starts_with("no memtable is called \"SkipListFactori\"; did you mean \"SkipListFactory\"? "),
+            "{error}"
         );
         for option in [
             "",
@@ -141,9 +150,22 @@ mod tests {
             "{id=vector;lookahead=1}",
             "{lookahead=1}",
             "{id}",
+            "{id=vector;count=1;count=2}",
+            "vector:{\"count\":true}",
+            "vector:{\"count\":null}",
+            "vector:{",
         ] {
             let error = factory_from_option_string(option).err().expect(option);
             assert_eq!(error.kind(), base::ErrorKind::InvalidArgument, "{option}");
         }
+    }
+    #[test]
+    fn a_class_and_its_parameters_are_the_same_as_an_option_string() {
+        let params = |json: &str| serde_json::from_str::<Map<String, Value>>(json).expect("an object");
+        let from = |class, json| factory_from_params(class, &params(json));
+        assert_eq!(from("SkipList", "{\"lookahead\":3}").expect("known").option_string(), "skip_list:3");
+        assert_eq!(from("vector", "{}").expect("known").option_string(), "vector");
+        let error = from("vector", "{\"kount\":3}").err().expect("unknown key");
+        assert!(error.message().contains("no argument \"kount\"; did you mean \"count\"?"), "{error}");
     }
 }

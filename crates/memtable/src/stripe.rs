@@ -57,6 +57,17 @@ impl<T> Stripe<T> {
         self.payload_bytes.fetch_add(counts.payload_bytes, Relaxed);
         self.entries.fetch_add(counts.entries, Relaxed)
     }
+
+    /// As [`add`](Stripe::add), for callers who all hold one lock of the stripe's: loads and stores will do.
+    #[inline]
+    pub(crate) fn add_alone(&self, counts: Counts) {
+        let add = |count: &AtomicU64, more| count.store(count.load(Relaxed) + more, Relaxed);
+        if counts.deletions != 0 {
+            add(&self.deletions, counts.deletions);
+        }
+        add(&self.payload_bytes, counts.payload_bytes);
+        add(&self.entries, counts.entries);
+    }
 }
 
 impl<T> Stripes<T> {

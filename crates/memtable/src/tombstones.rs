@@ -21,11 +21,17 @@ pub(crate) const LINK_BYTES: usize = GRANULE_BYTES;
 
 pub(crate) struct Tombstones {
     order: UserOrder,
-    /// The newest push; its granule links to the one before, its record follows.
-    head: AtomicU64,
+    head: Head,
     built: ArcSwapOption<Built>,
     /// Held while building, so that readers who come together build once.
     building: Mutex<()>,
+}
+
+/// Where the reference to the newest push is. Its granule links to the one before, its record follows.
+enum Head {
+    Own(AtomicU64),
+    /// In the arena, so that its image has them too: each push is in the image when it is published.
+    InArena(Ref),
 }
 
 struct Built {
@@ -37,22 +43,50 @@ struct Built {
 
 impl Tombstones {
     pub(crate) fn new(order: UserOrder) -> Self {
-        Tombstones { order, head: AtomicU64::new(0), built: ArcSwapOption::empty(), building: Mutex::new(()) }
+        Self::with(order, Head::Own(AtomicU64::new(0)))
+    }
+
+    /// As [`new`](Self::new), with the list's head in the granule at `head`, which is zero and used for nothing else.
+    pub(crate) fn in_arena(order: UserOrder, head: Ref) -> Self {
+        Self::with(order, Head::InArena(head))
+    }
+
+    fn with(order: UserOrder, head: Head) -> Self {
+        Tombstones { order, head, built: ArcSwapOption::empty(), building: Mutex::new(()) }
+    }
+
+    #[inline]
+    fn head_word<'a>(&'a self, arena: &'a Arena) -> &'a AtomicU64 {
+        match &self.head {
+            Head::Own(word) => word,
+            // SAFETY: by `in_arena` the granule was handed out to be this word, atomic to everyone.
+            Head::InArena(at) => unsafe { arena.word(*at) },
+        }
+    }
+
+    /// Bytes of a range deletion in the arena, before rounding to granules.
+    pub(crate) fn bytes(entry: &Entry<'_>) -> usize {
+        LINK_BYTES + record_bytes(entry)
     }
 
     /// Adds a range deletion, whose bytes were reserved.
     pub(crate) fn push(&self, arena: &Arena, entry: &Entry<'_>) {
-        let node = arena.allocate(LINK_BYTES + record_bytes(entry));
+        self.push_at(arena, arena.allocate(Self::bytes(entry)), entry);
+    }
+
+    /// Adds a range deletion in an allocation of its [`bytes`](Self::bytes), used for nothing else.
+    pub(crate) fn push_at(&self, arena: &Arena, node: Ref, entry: &Entry<'_>) {
         // SAFETY: the allocation has room for link and record and is not published yet.
         unsafe { record::write(arena, node.forward(1), entry) };
         // SAFETY: the first granule of a node is an atomic word to everyone.
         let link = unsafe { arena.word(node) };
-        let mut head = self.head.load(Relaxed);
+        let head_word = self.head_word(arena);
+        let mut head = head_word.load(Relaxed);
         loop {
             link.store(head, Relaxed);
             // Release publishes link and record; the records behind `head` were published by the exchanges that this one
             // continues (a release sequence).
-            match self.head.compare_exchange_weak(head, u64::from(node.raw()), Release, Relaxed) {
+            match head_word.compare_exchange_weak(head, u64::from(node.raw()), Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -61,7 +95,7 @@ impl Tombstones {
 
     /// All range deletions pushed so far; `None`, for the price of one load, where there are none.
     pub(crate) fn fragmented(&self, arena: &Arena) -> Option<Arc<FragmentedTombstones>> {
-        let head = self.head();
+        let head = self.head(arena);
         if head.is_null() {
             return None;
         }
@@ -71,7 +105,7 @@ impl Tombstones {
             return Some(Arc::clone(&built.fragments));
         }
         let _building = self.building.lock();
-        let head = self.head();
+        let head = self.head(arena);
         if let Some(built) = self.built.load().as_ref()
             && built.head == head
         {
@@ -88,8 +122,9 @@ impl Tombstones {
         self.built.load().as_ref().map_or(0, |built| built.heap_bytes)
     }
 
-    fn head(&self) -> Ref {
-        Ref::from_raw(self.head.load(Acquire) as u32)
+    /// The range deletion added last, or null.
+    fn head(&self, arena: &Arena) -> Ref {
+        Ref::from_raw(self.head_word(arena).load(Acquire) as u32)
     }
 
     fn build(&self, arena: &Arena, head: Ref) -> Built {

@@ -9,11 +9,29 @@ use std::sync::Arc;
 
 use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
 
-use crate::{Entry, Memtable, MemtableConfig, factory_from_option_string, names};
+use vfs::MemoryVfs;
 
-/// Option strings under test: every name, and the arguments that change what is done.
+use crate::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string, names};
+
+/// Option strings under test: every name, and the arguments that change what is done or where it lies.
 fn options() -> Vec<String> {
-    names().map(str::to_owned).chain(["skip_list:4".to_owned(), "vector:100".to_owned()]).collect()
+    let others = [
+        "skip_list:4",
+        "vector:100",
+        r#"trie:{"use_vm":false}"#,
+        r#"trie:{"use_hugepage":true,"vm_explicit_commit":true}"#,
+        r#"trie:{"accurate_memsize":true}"#,
+        IN_A_FILE,
+    ];
+    names().chain(others).map(str::to_owned).collect()
+}
+
+/// Made in a file.
+const IN_A_FILE: &str = r#"trie:{"convert_to_sst":"kFileMmap"}"#;
+
+/// True where memory is told as it is handed out; else in pages or steps, or all of it at once.
+fn tells_every_byte(option: &str) -> bool {
+    !["use_vm", "vm_explicit_commit", "accurate_memsize"].iter().any(|key| option.contains(key))
 }
 
 fn config(order: UserOrder, capacity_bytes: usize) -> MemtableConfig {
@@ -21,11 +39,15 @@ fn config(order: UserOrder, capacity_bytes: usize) -> MemtableConfig {
 }
 
 fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {
-    factory_from_option_string(option).expect("known").create(config).expect("created")
+    let mut config = config.clone();
+    if option == IN_A_FILE {
+        config.image = Some(ImageFile { vfs: MemoryVfs::new(1), path: "/image".into() });
+    }
+    factory_from_option_string(option).expect("known").create(&config).expect("created")
 }
 
 /// Reserves and inserts; false where the memtable is full.
-fn put(memtable: &dyn Memtable, key: &[u8], seq: u64, kind: ValueKind, value: &[u8]) -> bool {
+pub(crate) fn put(memtable: &dyn Memtable, key: &[u8], seq: u64, kind: ValueKind, value: &[u8]) -> bool {
     let fits = memtable.try_reserve(memtable.worst_case_bytes(1, key.len() + value.len()));
     if fits {
         memtable.insert(Entry { user_key: key, seq: SeqNo(seq), kind, value });
@@ -67,17 +89,17 @@ fn backward(cursor: &mut dyn Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
     entries
 }
 
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 }
 
 /// Shorter keys first: an order that bytes say nothing about.
-struct ShortestFirst;
+pub(crate) struct ShortestFirst;
 
 impl Comparator for ShortestFirst {
     fn name(&self) -> &str {

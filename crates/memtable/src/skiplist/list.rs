@@ -30,7 +30,7 @@ use crate::record::{self, Record};
 pub(super) const BRANCHING: u32 = 2;
 
 /// Links of the tallest towers. Beyond 2^20 entries each doubling adds a step on the highest level, whose nodes are cached.
-pub(super) const HEIGHT_MAX: usize = 20;
+pub(crate) const HEIGHT_MAX: usize = 20;
 
 /// The word of a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(super) struct List<O> {
     pub(super) arena: Arena,
     pub(super) order: O,
     pub(super) tagger: Tagger,
-    /// A tower of `HEIGHT_MAX` links without a record.
+    /// A tower of `HEIGHT_MAX` links; in a record's place a granule that leads to the newest range deletion.
     pub(super) head: Ref,
     /// Height of the tallest node, or a little less while it is linked in.
     pub(super) height: AtomicU32,
@@ -96,7 +96,7 @@ pub(super) struct List<O> {
 impl<O: KeyOrder> List<O> {
     /// An empty list in `arena`; `None` where the arena has no room for its head.
     pub(super) fn new(arena: Arena, order: O) -> Option<List<O>> {
-        let bytes = HEIGHT_MAX * GRANULE_BYTES;
+        let bytes = (HEIGHT_MAX + 1) * GRANULE_BYTES;
         if !arena.try_reserve(bytes) {
             return None;
         }

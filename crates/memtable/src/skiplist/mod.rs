@@ -7,7 +7,7 @@
 mod cursor;
 mod descent;
 mod insert;
-mod list;
+pub(crate) mod list;
 mod tag;
 
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use base::{Cursor, Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 use self::descent::WIDTH;
 use self::insert::{Finger, LINKS_PAID};
 use self::list::{List, Target};
-use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::arena::{Arena, ArenaConfig, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
+use crate::image::{self, Representation};
 use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
 use crate::record::{RECORD_OVERHEAD_BYTES, trailer_of};
 use crate::registry::Arguments;
@@ -52,13 +53,16 @@ struct SkipList<O> {
 
 impl<O: KeyOrder> SkipList<O> {
     fn new(config: &MemtableConfig, order: O, lookahead: usize) -> Result<Self> {
-        let arena = Arena::new(config.capacity_bytes)?;
+        let place = ArenaConfig { image: config.image.as_ref(), ..ArenaConfig::new(config.capacity_bytes) };
+        let arena = Arena::with(&place)?;
         let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
         let list = List::new(arena, order).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
         })?;
         let head = list.head;
-        let tombstones = Tombstones::new(config.order.user.clone());
+        let head_offset = head.raw() as u64 * GRANULE_BYTES as u64;
+        image::begin(&list.arena, Representation::SkipList, head_offset, &config.order.user)?;
+        let tombstones = Tombstones::in_arena(config.order.user.clone(), head.forward(1));
         Ok(SkipList { list, stripes: Stripes::new(|| Finger::new(head)), tombstones, bloom, lookahead })
     }
 
@@ -231,7 +235,7 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of_val(self) + self.list.arena.allocated() + self.tombstones.heap_bytes()
+        size_of_val(self) + self.list.arena.held_bytes() + self.tombstones.heap_bytes()
     }
 
     fn reserved_bytes(&self) -> usize {
@@ -242,15 +246,24 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
         let first = |user_key| self.list.target(user_key, key::pack_trailer(SeqNo::MAX, key::SEEK_KIND));
         self.list.estimate(&first(start), &first(end))
     }
+
+    fn populate(&self) {
+        self.list.arena.populate();
+    }
+
+    fn seal(&self) {
+        image::seal(&self.list.arena, self.stripes.totals());
+    }
 }
 
 /// Makes skiplists. `lookahead` is RocksDB's: how many steps a forward seek tries before it searches.
+#[derive(Default)]
 pub(crate) struct Factory {
     lookahead: usize,
 }
 
 impl Factory {
-    pub(crate) fn from_arguments(arguments: &Arguments<'_>) -> Result<Arc<dyn MemtableFactory>> {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         let lookahead = arguments.number("lookahead", LOOKAHEAD_MAX)?.unwrap_or(0);
         Ok(Arc::new(Factory { lookahead }))
     }

@@ -1,30 +1,21 @@
 //! The vector memtable, for bulk loads: an insert appends, and sorting waits until the memtable is sealed or somebody
 //! reads. A reader sorts only what came since the last one, as a new run beside the older ones.
 //!
-//! Any number of threads insert at once, each mostly alone with the shard of its stripe. Readers do not hold writers up;
+//! Any number of threads insert at once, each mostly alone with the list of its stripe. Readers do not hold writers up;
 //! the first reader after new entries sorts them, and others who need them too wait for that.
 
-mod cursor;
-mod runs;
-
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
-};
 
-use arc_swap::ArcSwap;
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
-use parking_lot::Mutex;
+use base::{Cursor, LookupKey, Result, UserOrder, ValueKind};
 
-use self::runs::{Entries, Item, Run, Walk};
 use crate::arena::{Arena, GRANULE_BYTES};
 use crate::bloom::Bloom;
 use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
 use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes};
 use crate::registry::Arguments;
-use crate::stripe::{Counts, Stripes};
+use crate::runs::{Entries, Growth, Item, RunsCursor, RunsList};
+use crate::stripe::Counts;
 use crate::tombstones::{LINK_BYTES, Tombstones};
 use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit};
 
@@ -33,145 +24,44 @@ pub(crate) const NAME: &str = "vector";
 /// Items that a vector may be told to make room for when it is made: 4 GiB of them.
 const COUNT_MAX: usize = 1 << 28;
 
+/// Items of a batch that are appended together.
+const TOGETHER: usize = 32;
+
 /// An entry's item is outside the arena, but is reserved in it, so that the reservation that is compared with
 /// `write_buffer_size` counts it. A range deletion has a link in its place.
 const BYTES_PER_ENTRY_MAX: usize = size_of::<Item>() + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
 const _: () = assert!(LINK_BYTES <= size_of::<Item>(), "range deletions take no more than other entries");
 
 struct Vector<O> {
-    entries: Entries<O>,
-    stripes: Stripes<Shard>,
-    /// What readers see.
-    sorted: ArcSwap<Sorted>,
-    /// Held while sorting. Taken before the shards' locks.
-    sorting: Mutex<()>,
+    list: Arc<RunsList<O>>,
     tombstones: Tombstones,
     bloom: Option<Bloom>,
-    /// Items for which a shard makes room when it is first used.
-    count: usize,
-}
-
-/// What threads of one stripe appended.
-#[derive(Default)]
-struct Shard {
-    unsorted: Mutex<Vec<Item>>,
-    /// Items ever appended. Changes under the lock of `unsorted`, is read without.
-    appended: AtomicU64,
-}
-
-/// Sorted runs, and how much of each shard is in them.
-struct Sorted {
-    runs: Vec<Run>,
-    covered: Vec<u64>,
 }
 
 impl<O: KeyOrder> Vector<O> {
     fn new(config: &MemtableConfig, order: O, count: usize) -> Result<Self> {
         let arena = Arena::new(config.capacity_bytes)?;
         let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
-        let stripes = Stripes::new(Shard::default);
-        let nothing = Sorted { runs: Vec::new(), covered: stripes.iter().map(|_| 0).collect() };
-        Ok(Vector {
-            entries: Entries { arena, order },
-            stripes,
-            sorted: ArcSwap::from_pointee(nothing),
-            sorting: Mutex::new(()),
-            tombstones: Tombstones::new(config.order.user.clone()),
-            bloom,
-            count,
-        })
+        let growth = Growth { first: count, max: usize::MAX };
+        let list = RunsList::new(Entries { arena, order }, growth, config.background.clone());
+        Ok(Vector { list, tombstones: Tombstones::new(config.order.user.clone()), bloom })
     }
 
-    /// Writes the records of `entries` and appends their items.
-    fn append(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
-        let stripe = self.stripes.mine();
-        let arena = &self.entries.arena;
-        let mut counts = Counts::default();
-        let mut unsorted = stripe.own.unsorted.lock();
-        if unsorted.capacity() == 0 {
-            unsorted.reserve(self.count);
+    /// Writes the entry's record; none for a range deletion, which goes elsewhere.
+    #[inline]
+    fn write(&self, entry: &Entry<'_>) -> Option<Item> {
+        let entries = &self.list.entries;
+        if entry.kind == ValueKind::RangeDeletion {
+            self.tombstones.push(&entries.arena, entry);
+            return None;
         }
-        let before = unsorted.len();
-        for entry in entries {
-            counts.note(&entry);
-            if entry.kind == ValueKind::RangeDeletion {
-                self.tombstones.push(arena, &entry);
-                continue;
-            }
-            if let Some(bloom) = &self.bloom {
-                bloom.add(arena, entry.user_key);
-            }
-            let at = arena.allocate(record_bytes(&entry));
-            // SAFETY: the allocation has room for the record, and the shard's lock publishes it later.
-            unsafe { record::write(arena, at, &entry) };
-            unsorted.push(self.entries.item(at, entry.user_key));
+        if let Some(bloom) = &self.bloom {
+            bloom.add(&entries.arena, entry.user_key);
         }
-        // Release: a reader that sees the number finds the items behind the lock.
-        stripe.own.appended.fetch_add((unsorted.len() - before) as u64, Release);
-        drop(unsorted);
-        stripe.add(counts);
-    }
-
-    /// Sorted runs that hold every entry whose insert returned before this call.
-    fn sorted(&self) -> Arc<Sorted> {
-        let sorted = self.sorted.load();
-        if self.is_current(&sorted) {
-            return Arc::clone(&sorted);
-        }
-        self.sort_new(false)
-    }
-
-    fn is_current(&self, sorted: &Sorted) -> bool {
-        let appended = self.stripes.iter().map(|stripe| stripe.own.appended.load(Acquire));
-        appended.zip(&sorted.covered).all(|(appended, covered)| appended <= *covered)
-    }
-
-    /// Makes a run of what is unsorted; or one run of everything.
-    fn sort_new(&self, into_one: bool) -> Arc<Sorted> {
-        let _sorting = self.sorting.lock();
-        let sorted = self.sorted.load_full();
-        if self.is_current(&sorted) && !(into_one && sorted.runs.len() > 1) {
-            return sorted; // somebody else sorted meanwhile
-        }
-        let mut items = Vec::new();
-        let mut covered = Vec::with_capacity(sorted.covered.len());
-        for stripe in self.stripes.iter() {
-            let mut unsorted = stripe.own.unsorted.lock();
-            let new = std::mem::take(&mut *unsorted);
-            covered.push(stripe.own.appended.load(Acquire));
-            drop(unsorted);
-            if items.is_empty() { items = new } else { items.extend(new) }
-        }
-        self.entries.sort(&mut items);
-        let mut runs = sorted.runs.clone();
-        if !items.is_empty() {
-            self.entries.push_run(&mut runs, items.into());
-        }
-        if into_one {
-            self.entries.merge_all(&mut runs);
-        }
-        let sorted = Arc::new(Sorted { runs, covered });
-        self.sorted.store(Arc::clone(&sorted));
-        sorted
-    }
-
-    fn visit_versions(&self, sorted: &Sorted, key: &LookupKey, visit: &mut Visit<'_>) {
-        let (entries, user_key, visible) = (&self.entries, key.user_key(), key.seq());
-        let target = entries.internal_target(key.internal());
-        let mut walk = Walk::nowhere();
-        walk.seek(entries, &sorted.runs, |item| entries.compare_to(item, &target).is_lt());
-        while let Some(item) = walk.item(&sorted.runs) {
-            let record = entries.record(item);
-            if !entries.order.same_key(record.user_key(), user_key) {
-                return;
-            }
-            let (seq, kind) = record.version();
-            // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
-            if seq <= visible && !visit(seq, kind, record.value()) {
-                return;
-            }
-            walk.next(entries, &sorted.runs);
-        }
+        let at = entries.arena.allocate(record_bytes(entry));
+        // SAFETY: the allocation has room for the record, and the list publishes it later.
+        unsafe { record::write(&entries.arena, at, entry) };
+        Some(entries.item(at, entry.user_key))
     }
 }
 
@@ -189,71 +79,82 @@ impl<O: KeyOrder> Memtable for Vector<O> {
     }
 
     fn try_reserve(&self, bytes: usize) -> bool {
-        self.entries.arena.try_reserve(bytes)
+        self.list.entries.arena.try_reserve(bytes)
     }
 
     fn insert(&self, entry: Entry<'_>) {
-        self.append(&mut std::iter::once(entry));
+        let mut counts = Counts::default();
+        counts.note(&entry);
+        self.list.append(self.write(&entry).as_slice(), counts);
     }
 
     fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
-        self.append(entries);
+        let mut more = true;
+        while more {
+            let mut items = [Item::NONE; TOGETHER];
+            let mut free = items.iter_mut();
+            let mut counts = Counts::default();
+            for entry in entries.take(TOGETHER) {
+                counts.note(&entry);
+                if let Some(item) = self.write(&entry)
+                    && let Some(slot) = free.next()
+                {
+                    *slot = item;
+                }
+            }
+            more = counts.entries == TOGETHER as u64;
+            let len = TOGETHER - free.len();
+            self.list.append(items.get(..len).unwrap_or(&items), counts);
+        }
     }
 
     fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
-        if self.bloom.as_ref().is_some_and(|bloom| !bloom.may_contain(&self.entries.arena, key.user_key())) {
-            return;
-        }
-        let sorted = self.sorted.load();
-        if self.is_current(&sorted) {
-            self.visit_versions(&sorted, key, visit);
-        } else {
-            self.visit_versions(&self.sort_new(false), key, visit);
+        let arena = &self.list.entries.arena;
+        if self.bloom.as_ref().is_none_or(|bloom| bloom.may_contain(arena, key.user_key())) {
+            self.list.get(key, visit);
         }
     }
 
     fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
-        Box::new(cursor::VectorCursor::new(self))
+        Box::new(RunsCursor::new(Arc::clone(&self.list)))
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        self.tombstones.fragmented(&self.entries.arena)
+        self.tombstones.fragmented(&self.list.entries.arena)
     }
 
     fn entries(&self) -> u64 {
-        self.stripes.totals().entries
+        self.list.totals().entries
     }
 
     fn deletions(&self) -> u64 {
-        self.stripes.totals().deletions
+        self.list.totals().deletions
     }
 
     fn payload_bytes(&self) -> u64 {
-        self.stripes.totals().payload_bytes
+        self.list.totals().payload_bytes
     }
 
     fn memory_bytes(&self) -> usize {
-        let sorted: usize = self.sorted.load().runs.iter().map(|run| size_of_val(&**run)).sum();
-        let unsorted: usize =
-            self.stripes.iter().map(|stripe| stripe.own.unsorted.lock().capacity() * size_of::<Item>()).sum();
-        size_of_val(self) + self.entries.arena.allocated() + sorted + unsorted + self.tombstones.heap_bytes()
+        let heap = self.list.heap_bytes() + self.tombstones.heap_bytes();
+        size_of_val(self) + self.list.entries.arena.held_bytes() + heap
     }
 
     fn reserved_bytes(&self) -> usize {
-        self.entries.arena.reserved()
+        self.list.entries.arena.reserved()
     }
 
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        let entries = &self.entries;
-        let first = |user_key| entries.target(user_key, key::pack_trailer(SeqNo::MAX, key::SEEK_KIND));
-        let (start, end) = (first(start), first(end));
-        let before = |run: &Run, target| run.partition_point(|item| entries.compare_to(*item, target).is_lt());
-        self.sorted().runs.iter().map(|run| before(run, &end).saturating_sub(before(run, &start)) as u64).sum()
+        self.list.approximate_entries(start, end)
+    }
+
+    fn populate(&self) {
+        self.list.entries.arena.populate();
     }
 
     /// Sorts everything into one run: what a flush reads.
     fn seal(&self) {
-        self.sort_new(true);
+        self.list.seal();
     }
 }
 
@@ -263,7 +164,7 @@ pub(crate) struct Factory {
 }
 
 impl Factory {
-    pub(crate) fn from_arguments(arguments: &Arguments<'_>) -> Result<Arc<dyn MemtableFactory>> {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         let count = arguments.number("count", COUNT_MAX)?.unwrap_or(0);
         Ok(Arc::new(Factory { count }))
     }

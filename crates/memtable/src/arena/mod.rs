@@ -1,0 +1,312 @@
+//! The memory of one memtable: a zeroed region of fixed capacity, allocated from its low end and never freed, moved or
+//! grown while the memtable lives. Places in it are named by 32-bit references, so that structures built in it hold no
+//! addresses: the region can be a file, and is then the memtable's image at any instant.
+//!
+//! Invariants, cited by the `SAFETY` comments of this crate:
+//! - **A1** Ranges handed out by [`Arena::allocate`] lie inside the region and do not overlap.
+//! - **A2** Every non-null reference stored in a memtable was made from such a range, and what it leads to was written
+//!   whole before a release store or exchange published it.
+//! - **A3** Bytes that are not atomic words (entries) are not written again after they were published.
+//! - **A4** The region lives as long as the `Arena`, at one address.
+//!
+//! Whatever can fail, fails before numbering (C4): disk and memory for what is reserved are found in
+//! [`Arena::try_reserve`], under no lock, so that no store meets a full disk.
+
+mod reference;
+mod region;
+#[cfg(test)]
+mod tests;
+
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use base::Result;
+
+use self::region::Region;
+use crate::ImageFile;
+
+pub(crate) use self::reference::Ref;
+
+/// The unit of allocation and of references.
+pub(crate) const GRANULE_BYTES: usize = 8;
+
+/// What 32-bit references to granules can reach: 32 GiB.
+pub(crate) const CAPACITY_MAX_BYTES: usize = GRANULE_BYTES << 32;
+
+/// The start of a file, of which nothing is handed out: what an image says of itself (see [`crate::image`]). A page, so
+/// that writing it dirties nothing else.
+pub(crate) const IMAGE_HEADER_BYTES: usize = 4096;
+
+/// Where memory without a file comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The allocator. All of it counts as held.
+    Heap,
+    /// An anonymous mapping: pages are taken when they are touched.
+    Mapping,
+}
+
+/// How an arena is made.
+#[derive(Clone)]
+pub(crate) struct ArenaConfig<'a> {
+    /// Bytes to hand out; a file has its header beside them.
+    pub(crate) capacity: usize,
+    pub(crate) source: Source,
+    /// Huge pages whatever the capacity; else from 4 MiB up. For mappings without a file.
+    pub(crate) huge_pages: bool,
+    /// Pages are made present in steps by `try_reserve`, which fails where there is no memory for them; else by faults,
+    /// which cannot fail but by a signal. For mappings.
+    pub(crate) commits_ahead: bool,
+    /// [`Arena::held_bytes`] asks the kernel.
+    pub(crate) exact_accounting: bool,
+    /// A file to lie in.
+    pub(crate) image: Option<&'a ImageFile>,
+}
+
+impl ArenaConfig<'_> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        ArenaConfig {
+            capacity,
+            source: Source::Mapping,
+            huge_pages: false,
+            commits_ahead: false,
+            exact_accounting: false,
+            image: None,
+        }
+    }
+}
+
+/// A counter alone on its pair of cache lines: writers on all processors add to it.
+#[repr(align(128))]
+struct Lonely(AtomicUsize);
+
+pub(crate) struct Arena {
+    /// Of `region`.
+    base: NonNull<u8>,
+    /// Bytes that may be promised, and those before them.
+    capacity: usize,
+    /// Bytes before them: a file's header.
+    header: usize,
+    /// Bytes from the start that may be touched. At least `reserved`, at most what the region has.
+    ready: AtomicUsize,
+    /// Bytes known to be present, whether touched or not.
+    held: AtomicUsize,
+    exact_accounting: bool,
+    /// It was told once that the region could not be extended.
+    told: AtomicBool,
+    region: Region,
+    /// Bytes promised. At most `capacity`.
+    reserved: Lonely,
+    /// Bytes handed out. At most `reserved`.
+    allocated: Lonely,
+}
+
+// SAFETY: `base` is the address of `region`, which is Send (A4); bytes are accessed through `address` and `word`, whose
+// callers answer for it (A1 to A3).
+unsafe impl Send for Arena {}
+// SAFETY: as for Send.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An anonymous mapping of `capacity` bytes. No page is touched.
+    ///
+    /// # Errors
+    /// `InvalidArgument` beyond what references can reach; whatever the mapping fails with.
+    pub(crate) fn new(capacity: usize) -> Result<Arena> {
+        Self::with(&ArenaConfig::new(capacity))
+    }
+
+    /// An arena in a file, where one is asked for and the file system can map it, else in memory.
+    ///
+    /// # Errors
+    /// As [`new`](Arena::new); `InvalidArgument` also where the file exists.
+    pub(crate) fn with(config: &ArenaConfig<'_>) -> Result<Arena> {
+        region::check_capacity(config)?;
+        let region = Region::new(config)?;
+        let header = if region.is_file() { IMAGE_HEADER_BYTES } else { 0 };
+        let capacity = config.capacity + header;
+        // The null granule is spoken for.
+        let start = header.max(GRANULE_BYTES);
+        Ok(Arena {
+            base: region.base(),
+            capacity: capacity & !(GRANULE_BYTES - 1),
+            header,
+            ready: AtomicUsize::new(region.ready_bytes()),
+            held: AtomicUsize::new(region.held_at_start()),
+            exact_accounting: config.exact_accounting,
+            told: AtomicBool::new(false),
+            region,
+            reserved: Lonely(AtomicUsize::new(start)),
+            allocated: Lonely(AtomicUsize::new(start)),
+        })
+    }
+
+    /// Promises `bytes`, rounded up to granules. False, and nothing promised, where they do not fit, or where there is no
+    /// disk or memory for them.
+    pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
+        let Some(bytes) = bytes.checked_next_multiple_of(GRANULE_BYTES) else {
+            return false;
+        };
+        let mut reserved = self.reserved.0.load(Relaxed);
+        loop {
+            let Some(end) = reserved.checked_add(bytes).filter(|&end| end <= self.capacity) else {
+                return false;
+            };
+            if !self.is_ready(end) {
+                return false;
+            }
+            match self.reserved.0.compare_exchange_weak(reserved, end, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => reserved = now,
+            }
+        }
+    }
+
+    /// Takes back a promise, or a part of it in whole granules, which nothing was allocated from and nothing will be.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        debug_assert!(bytes.is_multiple_of(GRANULE_BYTES));
+        let before = self.reserved.0.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes && before - bytes >= GRANULE_BYTES, "more given back than was promised");
+    }
+
+    /// True once the bytes up to `end` may be touched.
+    #[inline]
+    fn is_ready(&self, end: usize) -> bool {
+        let ready = self.ready.load(Acquire);
+        end <= ready || self.extend(ready, end)
+    }
+
+    #[cold]
+    fn extend(&self, ready: usize, end: usize) -> bool {
+        match self.region.extend(ready, end) {
+            Ok(reached) => {
+                self.ready.fetch_max(reached, Release);
+                if self.region.commits_ahead() {
+                    self.held.fetch_max(reached, Relaxed);
+                }
+                true
+            }
+            Err(error) => {
+                if !self.told.swap(true, Relaxed) {
+                    tracing::warn!(%error, "no room for a memtable to grow; it counts as full");
+                }
+                false
+            }
+        }
+    }
+
+    /// Makes all pages present, so that no store waits for one; from then on all of them count as held.
+    pub(crate) fn populate(&self) {
+        match self.region.populate() {
+            Ok(()) => {
+                self.ready.fetch_max(self.region.capacity(), Release);
+                self.held.fetch_max(self.capacity, Relaxed);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a memtable's pages come as they are touched");
+                self.held.fetch_max(self.region.resident_bytes(), Relaxed);
+            }
+        }
+    }
+
+    /// Bytes of memory held now. Asked for exactly, what the kernel counts; else what was handed out, or more where more
+    /// is known to be present. That falls short by less than a page, 4 KiB or, where they are huge, 2 MiB: the rest of the
+    /// last one touched. The kernel's own tables (8 bytes for a page) are not counted.
+    pub(crate) fn held_bytes(&self) -> usize {
+        if self.exact_accounting {
+            return self.region.resident_bytes();
+        }
+        self.allocated().max(self.held.load(Relaxed))
+    }
+
+    /// True where the arena lies in the file that it was to lie in.
+    #[cfg_attr(not(test), expect(dead_code, reason = "asked when images are converted"))]
+    pub(crate) fn is_file(&self) -> bool {
+        self.region.is_file()
+    }
+
+    /// Stores `bytes`, whole granules, in a file's header from `at` on, granule by granule; nothing without a file.
+    ///
+    /// # Panics
+    /// Where they do not lie in the header.
+    pub(crate) fn store_header(&self, at: usize, bytes: &[u8]) {
+        if self.header == 0 {
+            return;
+        }
+        let (granules, rest) = bytes.as_chunks::<GRANULE_BYTES>();
+        assert!(at.is_multiple_of(GRANULE_BYTES) && rest.is_empty() && at + bytes.len() <= self.header);
+        for (granule, offset) in granules.iter().zip((at..).step_by(GRANULE_BYTES)) {
+            // SAFETY: by the assertion the granule lies in the header, which the region begins with (A4) and of which
+            // nothing is handed out (A1); it is used as an atomic word only, and only here.
+            let word = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) };
+            word.store(u64::from_ne_bytes(*granule), Release);
+        }
+    }
+
+    /// Bytes promised, a file's header left out.
+    pub(crate) fn reserved(&self) -> usize {
+        self.reserved.0.load(Relaxed) - self.header
+    }
+
+    /// Bytes handed out, rounding included.
+    #[inline]
+    pub(crate) fn allocated(&self) -> usize {
+        self.allocated.0.load(Relaxed)
+    }
+
+    /// Hands out `bytes`, rounded up to granules and aligned to one, zeroed. The bytes must have been reserved.
+    ///
+    /// This cannot fail: each caller reserved at least the rounded size of what it allocates, before it allocates.
+    /// Reservations are whole granules and their sum is at most the capacity; allocations are whole granules, start on
+    /// one (the sum of whole granules) and follow each other without gaps, so no alignment is ever lost and, in whatever
+    /// order threads come, the sum of what was allocated is at most the sum of what was reserved. The single
+    /// `fetch_add` gives each thread a range of its own (A1) and needs no ordering: nothing is read through the counter.
+    /// The assertion holds A1 even where a caller breaks its side.
+    #[inline]
+    pub(crate) fn allocate(&self, bytes: usize) -> Ref {
+        let size = bytes.next_multiple_of(GRANULE_BYTES);
+        let start = self.allocated.0.fetch_add(size, Relaxed);
+        let end = start.checked_add(size);
+        assert!(end.is_some_and(|end| end <= self.capacity), "allocation of {bytes} bytes without a reservation (C4)");
+        Ref::from_raw((start / GRANULE_BYTES) as u32)
+    }
+
+    /// The address of `at`.
+    ///
+    /// # Safety
+    /// `at` must come from [`allocate`](Arena::allocate) on this arena, or lie within such an allocation (A2).
+    #[inline]
+    pub(crate) unsafe fn address(&self, at: Ref) -> *mut u8 {
+        debug_assert!(!at.is_null() && at.byte_offset() < self.allocated());
+        // SAFETY: by the caller and A1 the offset lies inside the region, which is one allocation (A4).
+        unsafe { self.base.as_ptr().add(at.byte_offset()) }
+    }
+
+    /// The atomic word at `at`.
+    ///
+    /// # Safety
+    /// As for [`address`](Arena::address); and the granule must be used as an atomic word by everyone, always.
+    #[inline]
+    pub(crate) unsafe fn word(&self, at: Ref) -> &AtomicU64 {
+        // SAFETY: the address is inside the region, which outlives `self`'s borrow (A4), and granules are aligned to 8
+        // bytes in a region aligned to a page. By the caller nobody accesses the granule other than atomically.
+        unsafe { AtomicU64::from_ptr(self.address(at).cast()) }
+    }
+
+    /// Asks for the cache line of `at`. Any reference will do: a hint reads nothing.
+    #[inline]
+    pub(crate) fn prefetch(&self, at: Ref) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let address = self.base.as_ptr().wrapping_add(at.byte_offset());
+            // SAFETY: prefetching has no effect but on caches, at any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast_const().cast()) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+}

@@ -1,0 +1,44 @@
+//! References: places in an arena that mean the same wherever its memory lies.
+
+use super::GRANULE_BYTES;
+
+/// A place in an arena, in granules from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ref(u32);
+
+impl Ref {
+    /// No place: the region's first granule is never handed out.
+    pub(crate) const NULL: Ref = Ref(0);
+
+    #[inline]
+    pub(crate) fn from_raw(raw: u32) -> Ref {
+        Ref(raw)
+    }
+
+    #[inline]
+    pub(crate) fn raw(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The place `granules` further on. It must lie in the same allocation.
+    #[inline]
+    pub(crate) fn forward(self, granules: usize) -> Ref {
+        Ref(self.0.wrapping_add(granules as u32))
+    }
+
+    /// The place `granules` before. It must lie in the same allocation.
+    #[inline]
+    pub(crate) fn back(self, granules: usize) -> Ref {
+        Ref(self.0.wrapping_sub(granules as u32))
+    }
+
+    #[inline]
+    pub(super) fn byte_offset(self) -> usize {
+        self.0 as usize * GRANULE_BYTES
+    }
+}

@@ -1,0 +1,199 @@
+//! What an arena's memory is: the allocator's, an anonymous mapping, or a mapped file, and how far it may be touched.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, Result};
+use vfs::{AnonymousMapping, HeapMemory, MappedMemory, PageHint, RwMapping};
+
+use super::{ArenaConfig, IMAGE_HEADER_BYTES, Source};
+use crate::ImageFile;
+
+/// Capacities from here up ask for huge pages unasked: half of the cost of a descent through a large memtable is address
+/// translation, and memory that small memtables do not need is not taken 2 MiB at a time.
+const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
+
+/// Extents of a file are allocated this far ahead: one call to the file system for tens of thousands of entries, and no
+/// more disk than this taken in vain.
+const EXTENT_STEP_BYTES: usize = 4 << 20;
+
+/// Pages are committed this far ahead: a huge page.
+const COMMIT_STEP_BYTES: usize = 2 << 20;
+
+/// Memory of fixed capacity at one address (A4).
+pub(super) struct Region {
+    backing: Backing,
+    /// Pages are made present before they are used, not by faults.
+    commits_ahead: bool,
+}
+
+enum Backing {
+    Heap(HeapMemory),
+    Anonymous(AnonymousMapping),
+    File { memory: MappedMemory, mapping: Arc<dyn RwMapping> },
+}
+
+impl Region {
+    /// A file, where one is asked for and can be had; else memory without a name.
+    pub(super) fn new(config: &ArenaConfig<'_>) -> Result<Region> {
+        let backing = match config.image.map(|image| map_file(image, config.capacity)) {
+            Some(Ok(backing)) => backing,
+            Some(Err(e)) if !matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::NoSpace | ErrorKind::Io) => {
+                return Err(e);
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the memtable is made in memory only, not in its file");
+                Backing::unnamed(config)?
+            }
+            None => Backing::unnamed(config)?,
+        };
+        Ok(Region { backing, commits_ahead: config.commits_ahead })
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.backing, Backing::File { .. })
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        let base = match &self.backing {
+            Backing::Heap(memory) => memory.as_ptr(),
+            Backing::Anonymous(memory) => memory.as_ptr(),
+            Backing::File { memory, .. } => memory.as_ptr(),
+        };
+        NonNull::new(base).expect("no memory lies at the null address")
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        match &self.backing {
+            Backing::Heap(memory) => memory.capacity(),
+            Backing::Anonymous(memory) => memory.capacity(),
+            Backing::File { memory, .. } => memory.capacity(),
+        }
+    }
+
+    /// Bytes from the start that may be touched as things stand.
+    pub(super) fn ready_bytes(&self) -> usize {
+        match &self.backing {
+            Backing::Heap(memory) => memory.capacity(),
+            Backing::Anonymous(_) if self.commits_ahead => 0,
+            Backing::Anonymous(memory) => memory.capacity(),
+            Backing::File { .. } if self.commits_ahead => 0,
+            Backing::File { mapping, .. } => mapping.allocated() as usize,
+        }
+    }
+
+    /// Makes the bytes up to `end`, and some more, ready to be touched, `ready` of them being so. Returns how many are.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`: there is no disk or memory for them.
+    pub(super) fn extend(&self, ready: usize, end: usize) -> Result<usize> {
+        let step_end = |step: usize| end.next_multiple_of(step).min(self.capacity());
+        match &self.backing {
+            Backing::Heap(memory) => Ok(memory.capacity()),
+            Backing::Anonymous(memory) => {
+                let to = step_end(COMMIT_STEP_BYTES);
+                memory.commit(ready, to - ready)?;
+                Ok(to)
+            }
+            Backing::File { mapping, .. } => {
+                ensure_some(&**mapping, step_end(EXTENT_STEP_BYTES), end)?;
+                let to = mapping.allocated() as usize;
+                if self.commits_ahead {
+                    mapping.populate(ready as u64, (to - ready) as u64);
+                }
+                Ok(to)
+            }
+        }
+    }
+
+    /// Makes all of it present.
+    ///
+    /// # Errors
+    /// As [`extend`](Region::extend); a part may be present then.
+    pub(super) fn populate(&self) -> Result<()> {
+        match &self.backing {
+            Backing::Heap(memory) => memory.populate(),
+            Backing::Anonymous(memory) => memory.commit(0, memory.capacity())?,
+            Backing::File { mapping, .. } => {
+                mapping.ensure(mapping.capacity())?;
+                mapping.populate(0, mapping.capacity());
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes held from the start, touched or not: of memory from the allocator, which gives what others left, all.
+    pub(super) fn held_at_start(&self) -> usize {
+        match &self.backing {
+            Backing::Heap(memory) => memory.capacity(),
+            Backing::Anonymous(_) | Backing::File { .. } => 0,
+        }
+    }
+
+    /// True where [`ready_bytes`](Region::ready_bytes) are bytes present, not only bytes that can be.
+    pub(super) fn commits_ahead(&self) -> bool {
+        self.commits_ahead
+    }
+
+    pub(super) fn resident_bytes(&self) -> usize {
+        match &self.backing {
+            Backing::Heap(memory) => memory.resident_bytes(),
+            Backing::Anonymous(memory) => memory.resident_bytes(),
+            Backing::File { memory, .. } => memory.resident_bytes(),
+        }
+    }
+}
+
+impl Backing {
+    /// Under Miri always the heap.
+    fn unnamed(config: &ArenaConfig<'_>) -> Result<Backing> {
+        if config.source == Source::Heap || cfg!(miri) {
+            return Ok(Backing::Heap(HeapMemory::new(config.capacity)?));
+        }
+        let huge = config.huge_pages || config.capacity >= HUGE_PAGES_MIN_BYTES;
+        let pages = if huge { PageHint::Huge } else { PageHint::Default };
+        Ok(Backing::Anonymous(AnonymousMapping::with_page_hint(config.capacity, pages)?))
+    }
+}
+
+/// A file with its first extents; it is removed again where it cannot be used.
+fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
+    let bytes = capacity.saturating_add(IMAGE_HEADER_BYTES);
+    let mapping = image.vfs.create_mapped(&image.path, bytes as u64)?;
+    let first = || {
+        ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), IMAGE_HEADER_BYTES)?;
+        Arc::clone(&mapping).memory()
+    };
+    match first() {
+        Ok(memory) => Ok(Backing::File { memory, mapping }),
+        Err(error) => {
+            drop(mapping);
+            Err(match image.vfs.remove_file(&image.path) {
+                Ok(()) => error,
+                Err(left) => error.context(format!("an empty file stays, as removing it failed too ({left})")),
+            })
+        }
+    }
+}
+
+/// Allocates extents up to `wanted`; where the disk has no room for that, up to `needed`.
+fn ensure_some(mapping: &dyn RwMapping, wanted: usize, needed: usize) -> Result<()> {
+    match mapping.ensure(wanted as u64) {
+        Err(e) if e.kind() == ErrorKind::NoSpace && needed < wanted => mapping.ensure(needed as u64),
+        result => result,
+    }
+}
+
+/// Refuses capacities that references cannot reach, a file's header included.
+pub(super) fn check_capacity(config: &ArenaConfig<'_>) -> Result<()> {
+    let header = if config.image.is_some() { IMAGE_HEADER_BYTES } else { 0 };
+    let bounds = super::GRANULE_BYTES..=super::CAPACITY_MAX_BYTES - header;
+    if bounds.contains(&config.capacity) {
+        return Ok(());
+    }
+    let (min, max) = bounds.into_inner();
+    Err(Error::invalid_argument(format!(
+        "a memtable of {} bytes: the capacity must be {min} to {max} bytes",
+        config.capacity
+    )))
+}

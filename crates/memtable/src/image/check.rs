@@ -1,0 +1,111 @@
+//! What the checks of all representations share: marks, counts, and what every entry must be.
+
+use base::{Error, Result, SeqNo, UserOrder, ValueKind};
+
+use super::header::{Header, SEAL_AT, Seal};
+use super::marks::Marks;
+use super::view::{EntryView, wrong};
+use super::{Expected, Report};
+
+/// What was reached so far.
+pub(super) struct Tally {
+    pub(super) marks: Marks,
+    pub(super) keys: u64,
+    pub(super) deletions: u64,
+    pub(super) range_deletions: u64,
+    pub(super) nodes: u64,
+    pub(super) locked_nodes: u64,
+    entries: u64,
+    payload_bytes: u64,
+    largest_seq: SeqNo,
+}
+
+impl Tally {
+    pub(super) fn new(marks: Marks) -> Self {
+        Tally {
+            marks,
+            keys: 0,
+            deletions: 0,
+            range_deletions: 0,
+            nodes: 0,
+            locked_nodes: 0,
+            entries: 0,
+            payload_bytes: 0,
+            largest_seq: SeqNo::ZERO,
+        }
+    }
+
+    pub(super) fn count(&mut self, entry: &EntryView<'_>) {
+        self.entries += 1;
+        self.payload_bytes += (entry.user_key().len() + entry.value.len()) as u64;
+        self.largest_seq = self.largest_seq.max(entry.seq());
+    }
+
+    /// Counts the point entry at `at`.
+    ///
+    /// # Errors
+    /// `Corruption`: it is none.
+    pub(super) fn point(&mut self, at: u64, entry: &EntryView<'_>) -> Result<()> {
+        let Some(kind) = entry.kind().filter(|kind| *kind != ValueKind::RangeDeletion) else {
+            return Err(wrong(at, format!("an entry of kind {:#x}", entry.trailer() as u8)));
+        };
+        self.deletions += u64::from(matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion));
+        self.count(entry);
+        Ok(())
+    }
+
+    /// That the order can compare `key`, of something at `at`.
+    pub(super) fn check_key(&self, at: u64, order: &UserOrder, key: &[u8]) -> Result<()> {
+        if key.len() < order.timestamp_bytes() {
+            return Err(wrong(at, format!("a key of {} bytes is shorter than its timestamp", key.len())));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `Corruption`: the image was sealed with other totals.
+    pub(super) fn into_report(self, header: Header, image_bytes: u64) -> Result<Report> {
+        if let Some(seal) = header.sealed {
+            let found = Seal {
+                allocated_bytes: seal.allocated_bytes,
+                entries: self.entries,
+                deletions: self.deletions,
+                payload_bytes: self.payload_bytes,
+            };
+            if found != seal {
+                return Err(wrong(SEAL_AT as u64, format!("sealed with {seal:?}, and there are {found:?}")));
+            }
+        }
+        Ok(Report {
+            header,
+            image_bytes,
+            used_bytes: self.marks.taken_bytes(),
+            entries: self.entries,
+            deletions: self.deletions,
+            range_deletions: self.range_deletions,
+            keys: self.keys,
+            payload_bytes: self.payload_bytes,
+            largest_seq: self.largest_seq,
+            nodes: self.nodes,
+            locked_nodes: self.locked_nodes,
+        })
+    }
+}
+
+/// # Errors
+/// `InvalidArgument`: the image is of something else.
+pub(super) fn check_expected(header: &Header, expected: &Expected) -> Result<()> {
+    if header.order != expected.order.name() {
+        return Err(Error::invalid_argument(format!(
+            "the image's keys are in the order {:?}, not {:?}",
+            header.order,
+            expected.order.name()
+        )));
+    }
+    match expected.representation {
+        Some(other) if other != header.representation => {
+            Err(Error::invalid_argument(format!("the image is of a {}, not of a {other}", header.representation)))
+        }
+        _ => Ok(()),
+    }
+}

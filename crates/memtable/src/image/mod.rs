@@ -1,0 +1,101 @@
+//! Images: the bytes of a memtable's arena, as its file holds them at any instant, checked and read.
+//!
+//! Whatever a file says is untrusted (B1). [`Image::open`] follows every reference once, with bounds, before anything is
+//! believed: blocks lie inside what was handed out and overlap nowhere, so there is no cycle; kinds and lengths are
+//! possible ones; keys agree with the way that leads to them and stand in order. What passes can be walked without a
+//! further error. Time and memory are proportional to the image, whatever its bytes are (B2): each byte is looked at a
+//! bounded number of times, and marks take a thirty-second of its size.
+//!
+//! What cannot be told without checksums, a changed byte inside a value or a key that still is in order, is not told.
+//! Format: docs/format/image.md; the code is safe and shares with the writers their layout only.
+
+mod check;
+mod header;
+mod marks;
+mod read;
+mod skiplist;
+#[cfg(test)]
+mod tests;
+mod tombstones;
+mod trie;
+mod trie_check;
+mod view;
+
+use std::fmt;
+
+use base::{Result, SeqNo, UserOrder};
+
+use crate::arena::Arena;
+use crate::stripe::Counts;
+
+pub use self::header::{Header, Representation};
+pub use self::read::{Entries, Image, RangeDeletions};
+
+/// What an image is to be.
+#[derive(Clone, Default)]
+pub struct Expected {
+    /// `None`: any.
+    pub representation: Option<Representation>,
+    pub order: UserOrder,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub header: Header,
+    /// Bytes looked at: those handed out where the image says how many, else the whole file.
+    pub image_bytes: u64,
+    /// Bytes of the header, of nodes and of entries, rounded as they were allocated. The rest is slack: replaced nodes, and
+    /// memory that was set aside.
+    pub used_bytes: u64,
+    /// Point entries, deletions included, and range deletions.
+    pub entries: u64,
+    pub deletions: u64,
+    pub range_deletions: u64,
+    /// Distinct keys of point entries.
+    pub keys: u64,
+    /// Of keys and values.
+    pub payload_bytes: u64,
+    pub largest_seq: SeqNo,
+    /// Nodes of a trie.
+    pub nodes: u64,
+    /// Nodes that writers held locked. That means nothing for readers.
+    pub locked_nodes: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sealed = if self.header.sealed.is_some() { "sealed" } else { "not sealed" };
+        writeln!(f, "{}, order {}, {sealed}", self.header.representation, self.header.order)?;
+        writeln!(f, "{} bytes, {} used", self.image_bytes, self.used_bytes)?;
+        writeln!(
+            f,
+            "{} entries, {} of them deletions and {} range deletions; {} keys; {} bytes of keys and values",
+            self.entries, self.deletions, self.range_deletions, self.keys, self.payload_bytes
+        )?;
+        write!(f, "largest sequence number {}; {} nodes, {} locked", self.largest_seq.0, self.nodes, self.locked_nodes)
+    }
+}
+
+/// Checks a whole image, which must not change meanwhile.
+///
+/// # Errors
+/// `Corruption`, with the offset in the image; `InvalidArgument` where it is another image than expected;
+/// `Unsupported` for a newer format.
+pub fn check(bytes: &[u8], expected: &Expected) -> Result<Report> {
+    Ok(Image::open(bytes, expected)?.report().clone())
+}
+
+/// Writes what is known of an image when its memtable is made, before anything is inserted; nothing without a file.
+///
+/// # Errors
+/// `InvalidArgument`: the order's name is too long.
+pub(crate) fn begin(arena: &Arena, representation: Representation, head: u64, order: &UserOrder) -> Result<()> {
+    arena.store_header(0, &header::encode(representation, head, order.name())?);
+    Ok(())
+}
+
+/// Writes what is known when no insert is to come; nothing without a file.
+pub(crate) fn seal(arena: &Arena, totals: Counts) {
+    header::seal(arena, arena.allocated() as u64, totals);
+}

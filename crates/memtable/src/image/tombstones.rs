@@ -1,0 +1,41 @@
+//! The range deletions of an image: a list, the last added first, not sorted. Layout: [`crate::tombstones`].
+
+use base::{Result, UserOrder, ValueKind};
+
+use super::check::Tally;
+use super::view::{EntryView, View, wrong};
+use crate::arena::GRANULE_BYTES;
+
+const GRANULE: u64 = GRANULE_BYTES as u64;
+
+/// The range deletion that the granule at `link_at` leads to, and where it lies.
+pub(super) fn next<'a>(view: &View<'a>, link_at: u64) -> Result<Option<(u64, EntryView<'a>)>> {
+    let link = view.u64(link_at)?;
+    if link == 0 {
+        return Ok(None);
+    }
+    let at = u32::try_from(link).map_err(|_| wrong(link_at, format!("{link:#x} is no reference")))?;
+    let at = u64::from(at) * GRANULE;
+    Ok(Some((at, view.record(at + GRANULE)?)))
+}
+
+/// Checks the list that begins at `head`, and counts it.
+///
+/// # Errors
+/// `Corruption`.
+pub(super) fn check(view: &View<'_>, head: u64, order: &UserOrder, tally: &mut Tally) -> Result<()> {
+    let mut link_at = head;
+    while let Some((at, entry)) = next(view, link_at)? {
+        tally.marks.take(at, entry.end, "a range deletion")?;
+        if entry.kind() != Some(ValueKind::RangeDeletion) {
+            return Err(wrong(at, format!("kind {:#x} among range deletions", entry.trailer() as u8)));
+        }
+        tally.check_key(at, order, entry.user_key())?;
+        tally.check_key(at, order, entry.value)?;
+        tally.range_deletions += 1;
+        tally.deletions += 1;
+        tally.count(&entry);
+        link_at = at;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Checking a trie: see [`super`].
+//!
+//! The walk goes through keys in the order of their bytes, which are compared pairwise: two neighbours must part exactly
+//! at the depth of the node where the ways to them part, and each key must have its way's byte at each node. So all keys
+//! below a node share what a descent skips, at the cost of each key's length once.
+
+use base::Result;
+
+use super::check::Tally;
+use super::trie::{LeafView, NodeView, Step, TrieView, Walk};
+use super::view::wrong;
+use crate::trie::layout::{Kind, Link};
+
+struct Check<'a, 't> {
+    walk: Walk<'a>,
+    tally: &'t mut Tally,
+    /// The key before.
+    before: Option<&'a [u8]>,
+}
+
+/// Checks all that the root leads to, and counts it.
+///
+/// # Errors
+/// `Corruption`.
+pub(super) fn check(trie: TrieView<'_>, tally: &mut Tally) -> Result<()> {
+    let mut check = Check { walk: Walk::new(trie, true)?, tally, before: None };
+    while let Some(step) = check.walk.next()? {
+        match step {
+            Step::Enter(node) => check.enter(&node)?,
+            Step::Key(newest) => check.key(newest)?,
+            Step::Leave(node) => check.leave(&node)?,
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Check<'a, '_> {
+    fn enter(&mut self, node: &NodeView) -> Result<()> {
+        self.tally.marks.take(node.at, node.at + node.kind.bytes() as u64, "a node")?;
+        self.tally.nodes += 1;
+        self.tally.locked_nodes += u64::from(node.is_locked);
+        let (sample, ends_here) = node.sample.split_sample();
+        let children = self.children(node)?;
+        if children + usize::from(ends_here) < 2 {
+            return Err(wrong(node.at, "a node that parts no keys"));
+        }
+        // What was reached before the node does not lie below it.
+        if sample.is_null() || self.tally.marks.is_leaf(self.walk.trie.leaf_offset(sample)) {
+            return Err(wrong(node.at, "a node's sample is no leaf below it"));
+        }
+        Ok(())
+    }
+
+    /// The number of children, of which each byte has one at most.
+    fn children(&self, node: &NodeView) -> Result<usize> {
+        let trie = &self.walk.trie;
+        if node.kind == Kind::N256 {
+            let mut children = 0;
+            for i in 0..Kind::N256.children_max() {
+                children += usize::from(!trie.child(node, i)?.is_null());
+            }
+            return Ok(children);
+        }
+        let mut seen = [false; 256];
+        for (i, &byte) in trie.labels(node)?.iter().enumerate() {
+            if trie.child(node, i)?.is_null() {
+                return Err(wrong(node.at, format!("child {i} of a node leads nowhere")));
+            }
+            if seen.get_mut(usize::from(byte)).is_some_and(|seen| std::mem::replace(seen, true)) {
+                return Err(wrong(node.at, format!("two children of a node at byte {byte}")));
+            }
+        }
+        Ok(node.children)
+    }
+
+    fn leave(&mut self, node: &NodeView) -> Result<()> {
+        let (sample, _) = node.sample.split_sample();
+        if self.tally.marks.is_leaf(self.walk.trie.leaf_offset(sample)) {
+            return Ok(());
+        }
+        Err(wrong(node.at, "a node's sample is no leaf below it"))
+    }
+
+    fn key(&mut self, newest: Link) -> Result<()> {
+        let leaf = self.walk.trie.leaf(newest)?;
+        let key = leaf.entry.user_key();
+        self.check_way(&leaf, key)?;
+        self.walk.turned_at = usize::MAX;
+        self.before = Some(key);
+        self.tally.keys += 1;
+        if self.check_versions(newest, key)? {
+            self.check_jumps_arrive(newest)?;
+        }
+        Ok(())
+    }
+
+    /// That `key` belongs where the walk found it: from where the ways to it and to the key before part.
+    fn check_way(&self, leaf: &LeafView<'_>, key: &[u8]) -> Result<()> {
+        let new = self.walk.frames().get(self.walk.turned_at..).unwrap_or_default();
+        if let (Some(before), Some(parting)) = (self.before, new.first()) {
+            let depth = parting.depth as usize;
+            if key.get(..depth).is_none() || key.get(..depth) != before.get(..depth) {
+                return Err(wrong(
+                    leaf.at,
+                    format!("a key does not share its first {depth} bytes with the one before"),
+                ));
+            }
+        }
+        for frame in new {
+            let depth = frame.depth as usize;
+            let agrees = match frame.place.checked_sub(1) {
+                Some(byte) => key.get(depth).is_some_and(|&found| u16::from(found) == byte),
+                None => key.len() == depth,
+            };
+            if !agrees {
+                return Err(wrong(leaf.at, format!("a key does not agree with its way at byte {depth}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the versions of `key` from the newest on; true where one has a jump.
+    fn check_versions(&mut self, newest: Link, key: &[u8]) -> Result<bool> {
+        let (mut link, mut trailer_max, mut jumps) = (newest, u64::MAX, false);
+        while !link.is_null() {
+            let leaf = self.walk.trie.leaf(link)?;
+            self.tally.marks.take(leaf.at, leaf.entry.end, "a leaf")?;
+            self.tally.marks.note_leaf(leaf.at);
+            if leaf.entry.user_key() != key {
+                return Err(wrong(leaf.at, "an older version of another key"));
+            }
+            if leaf.entry.trailer() > trailer_max {
+                return Err(wrong(leaf.at, "a newer version behind an older one"));
+            }
+            if let Some(jump) = leaf.jump {
+                jumps |= self.check_jump(&leaf, jump)?;
+            }
+            self.tally.point(leaf.at, &leaf.entry)?;
+            (link, trailer_max) = (leaf.next, leaf.entry.trailer());
+        }
+        Ok(jumps)
+    }
+
+    /// That a jump leads to what was not reached yet; false where it leads nowhere and says so.
+    fn check_jump(&self, leaf: &LeafView<'_>, (to, span): (Link, u32)) -> Result<bool> {
+        if to.is_null() && span <= 1 {
+            return Ok(false);
+        }
+        if to.is_null() || !to.is_leaf() || self.tally.marks.is_leaf(self.walk.trie.leaf_offset(to)) {
+            return Err(wrong(leaf.at, "a jump does not lead to an older version"));
+        }
+        Ok(true)
+    }
+
+    /// That what jumps lead to was reached since: among the versions behind them.
+    fn check_jumps_arrive(&self, newest: Link) -> Result<()> {
+        let mut link = newest;
+        while !link.is_null() {
+            let leaf = self.walk.trie.leaf(link)?;
+            let misses = |to: Link| !to.is_null() && !self.tally.marks.is_leaf(self.walk.trie.leaf_offset(to));
+            if leaf.jump.is_some_and(|(to, _)| misses(to)) {
+                return Err(wrong(leaf.at, "a jump leads to no version of its key"));
+            }
+            link = leaf.next;
+        }
+        Ok(())
+    }
+}

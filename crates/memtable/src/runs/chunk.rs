@@ -1,0 +1,96 @@
+//! A chunk of the write list: entries as they came until somebody needs them sorted, a run from then on.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::item::{Entries, Item, Target};
+use super::prefix::Base;
+use crate::order::KeyOrder;
+
+/// Entries in order.
+pub(super) struct Run {
+    pub(super) base: Arc<Base>,
+    pub(super) items: Box<[Item]>,
+}
+
+impl Run {
+    /// The first entry not before the target; with `past`, the first behind it.
+    pub(super) fn position<O: KeyOrder>(&self, entries: &Entries<O>, target: &Target<'_>, past: bool) -> usize {
+        let prefix = self.base.prefix::<O>(target.user_key);
+        self.items.partition_point(|item| {
+            let order = entries.compare_to(*item, prefix, target);
+            order.is_lt() || (past && order.is_eq())
+        })
+    }
+
+    /// The first entry behind `item`, which may be another run's.
+    pub(super) fn position_after<O: KeyOrder>(&self, entries: &Entries<O>, item: Item) -> usize {
+        let user_key = entries.record(item).user_key();
+        let prefix = self.base.prefix::<O>(user_key);
+        let order = |other: &Item| other.prefix.cmp(&prefix).then_with(|| entries.compare_keys(*other, item));
+        self.items.partition_point(|other| order(other).is_le())
+    }
+}
+
+pub(super) struct Chunk {
+    /// Until the run is made. Taken under the run's initialisation, so once.
+    unsorted: Mutex<Option<Vec<Item>>>,
+    run: OnceLock<Run>,
+    len: usize,
+    _held: Held,
+}
+
+impl Chunk {
+    pub(super) fn unsorted(items: Vec<Item>, gauge: &Arc<AtomicUsize>) -> Chunk {
+        let len = items.len();
+        let held = Held::new(gauge, len * size_of::<Item>());
+        Chunk { unsorted: Mutex::new(Some(items)), run: OnceLock::new(), len, _held: held }
+    }
+
+    pub(super) fn sorted(run: Run, gauge: &Arc<AtomicUsize>) -> Chunk {
+        let len = run.items.len();
+        let held = Held::new(gauge, len * size_of::<Item>());
+        Chunk { unsorted: Mutex::new(None), run: OnceLock::from(run), len, _held: held }
+    }
+
+    /// Entries.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The run, if it was made.
+    #[inline]
+    pub(super) fn run(&self) -> Option<&Run> {
+        self.run.get()
+    }
+
+    /// The run, which `sort` makes of the entries as they came where nobody has. Who comes while another thread does so
+    /// waits for it.
+    pub(super) fn sort_with(&self, sort: impl FnOnce(Vec<Item>) -> Run) -> &Run {
+        self.run.get_or_init(|| {
+            let items = self.unsorted.lock().take();
+            sort(items.expect("no comparator panicked while these entries were sorted"))
+        })
+    }
+}
+
+/// Bytes that count in a gauge for as long as they are held: by the memtable, or by a cursor after a merge.
+struct Held {
+    gauge: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Held {
+    fn new(gauge: &Arc<AtomicUsize>, bytes: usize) -> Held {
+        gauge.fetch_add(bytes, Relaxed);
+        Held { gauge: Arc::clone(gauge), bytes }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.gauge.fetch_sub(self.bytes, Relaxed);
+    }
+}

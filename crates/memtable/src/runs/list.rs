@@ -1,0 +1,356 @@
+//! The write list: what threads append to, and the chunks that readers see.
+//!
+//! Locks, outermost first: `merging`, `cutting`, a shard's list. Nothing is sorted or merged under the latter two, so
+//! writers wait for a few stores at most, and a reader for its own sort and those that are under way.
+
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
+use base::{SeqNo, key};
+use parking_lot::Mutex;
+
+use super::chunk::{Chunk, Run};
+use super::item::{Entries, Item, Target};
+use super::ladder::{Parts, is_too_similar, merge};
+use super::prefix::{Base, Learner};
+use crate::Background;
+use crate::order::{Direction, KeyOrder};
+use crate::stripe::{Counts, Stripe, Stripes};
+
+/// Entries up to which a reader merges itself, so that small cuts do not pile up: some ten microseconds.
+const SMALL_MERGE: usize = 8192;
+
+/// Entries up to which a cut is sorted and merged before readers see it: a microsecond or so under `cutting`.
+const TINY_MERGE: usize = 512;
+
+/// Chunks from which a reader merges whatever is to be merged: nobody does it in the background.
+const CHUNKS_MAX: usize = 16;
+
+/// How the lists of stripes grow.
+pub(crate) struct Growth {
+    /// Items for which a list makes room when it is first used.
+    pub(crate) first: usize,
+    /// Items with which a list is handed to the background.
+    pub(crate) max: usize,
+}
+
+pub(crate) struct RunsList<O> {
+    pub(crate) entries: Entries<O>,
+    shards: Stripes<Shard>,
+    /// What readers see. Changed under `cutting`.
+    parts: ArcSwap<Parts>,
+    cutting: Mutex<()>,
+    /// Held over merges of more than [`SMALL_MERGE`].
+    merging: Mutex<()>,
+    learner: Learner,
+    growth: Growth,
+    background: Background,
+    /// A task was handed to the background and has not begun.
+    scheduled: AtomicBool,
+    /// Nothing will be appended.
+    sealed: AtomicBool,
+    /// Bytes of chunks.
+    held: Arc<AtomicUsize>,
+    me: Weak<RunsList<O>>,
+}
+
+/// What threads of one stripe appended.
+#[derive(Default)]
+struct Shard {
+    unsorted: Mutex<Vec<Item>>,
+    /// Items ever appended. Changes under the lock of `unsorted`, is read without.
+    appended: AtomicU64,
+}
+
+impl<O: KeyOrder> RunsList<O> {
+    pub(crate) fn new(entries: Entries<O>, growth: Growth, background: Background) -> Arc<Self> {
+        let shards = Stripes::new(Shard::default);
+        let nothing = Parts { chunks: Vec::new(), covered: shards.iter().map(|_| 0).collect() };
+        Arc::new_cyclic(|me| RunsList {
+            entries,
+            shards,
+            parts: ArcSwap::from_pointee(nothing),
+            cutting: Mutex::new(()),
+            merging: Mutex::new(()),
+            learner: Learner::new(),
+            growth,
+            background,
+            scheduled: AtomicBool::new(false),
+            sealed: AtomicBool::new(false),
+            held: Arc::default(),
+            me: Weak::clone(me),
+        })
+    }
+
+    /// Appends items whose records the calling thread has written, and counts what was inserted.
+    #[inline]
+    pub(crate) fn append(&self, items: &[Item], counts: Counts) {
+        let stripe = self.shards.mine();
+        let mut unsorted = stripe.own.unsorted.lock();
+        stripe.add_alone(counts);
+        let full = self.fill(stripe, &mut unsorted, items);
+        drop(unsorted);
+        if let Some(rest) = full {
+            self.append_full(stripe, rest);
+        }
+    }
+
+    /// Appends as much of `items` as there is room for. Where that filled the list, returns the rest.
+    #[inline]
+    fn fill<'a>(&self, stripe: &Stripe<Shard>, unsorted: &mut Vec<Item>, items: &'a [Item]) -> Option<&'a [Item]> {
+        let room = self.growth.max - unsorted.len();
+        let (fits, rest) = items.split_at_checked(room).unwrap_or((items, &[]));
+        if unsorted.capacity() - unsorted.len() < fits.len() {
+            let doubled = (2 * unsorted.capacity()).max(self.growth.first).max(unsorted.len() + fits.len());
+            unsorted.reserve_exact(doubled.min(self.growth.max) - unsorted.len());
+        }
+        unsorted.extend_from_slice(fits);
+        // The lock makes this thread the only one that changes the number. Release: a reader that sees it finds the
+        // items behind the lock.
+        let appended = stripe.own.appended.load(Relaxed) + fits.len() as u64;
+        stripe.own.appended.store(appended, Release);
+        (unsorted.len() == self.growth.max).then_some(rest)
+    }
+
+    #[cold]
+    fn append_full(&self, stripe: &Stripe<Shard>, mut items: &[Item]) {
+        loop {
+            self.hand_over();
+            let rest = self.fill(stripe, &mut stripe.own.unsorted.lock(), items);
+            match rest {
+                Some(rest) => items = rest,
+                None => return,
+            }
+        }
+    }
+
+    /// Cuts off the lists that are full, and has them sorted in the background.
+    fn hand_over(&self) {
+        {
+            let _cutting = self.cutting.lock();
+            self.cut(|unsorted| unsorted.len() >= self.growth.max);
+        }
+        self.schedule();
+    }
+
+    /// Makes a chunk of the lists that are `wanted`. The caller holds `cutting`.
+    fn cut(&self, wanted: impl Fn(&Vec<Item>) -> bool) -> Arc<Parts> {
+        let before = self.parts.load_full();
+        let mut covered = Vec::with_capacity(before.covered.len());
+        let mut items = Vec::new();
+        for (stripe, &before) in self.shards.iter().zip(&before.covered) {
+            let mut unsorted = stripe.own.unsorted.lock();
+            if unsorted.is_empty() || !wanted(&unsorted) {
+                covered.push(before);
+                continue;
+            }
+            covered.push(stripe.own.appended.load(Relaxed));
+            let taken = std::mem::take(&mut *unsorted);
+            drop(unsorted);
+            if items.is_empty() { items = taken } else { items.extend(taken) }
+        }
+        if items.is_empty() {
+            return before;
+        }
+        let parts = match items.len() {
+            // A comparator of the user's might panic: then the entries must be in a chunk already.
+            0..=TINY_MERGE if O::DIRECTION != Direction::Unknown => self.with_tiny(&before, items),
+            _ => before.with(Arc::new(Chunk::unsorted(items, &self.held))),
+        };
+        let parts = Arc::new(Parts { covered, ..parts });
+        self.parts.store(Arc::clone(&parts));
+        parts
+    }
+
+    /// `before` with a few items more, sorted and merged with the chunks that are as small.
+    fn with_tiny(&self, before: &Parts, items: Vec<Item>) -> Parts {
+        let mut run = self.sorted(items, before);
+        let mut chunks = before.chunks.as_slice();
+        while let Some((last, others)) = chunks.split_last()
+            && let Some(last) = last.run()
+            && is_too_similar(last.items.len(), run.items.len())
+            && last.items.len() + run.items.len() <= TINY_MERGE
+        {
+            run = self.merged(last, &run);
+            chunks = others;
+        }
+        let rest = Parts { chunks: chunks.to_vec(), covered: Vec::new() };
+        rest.with(Arc::new(Chunk::sorted(run, &self.held)))
+    }
+
+    /// Chunks, all sorted, that hold every entry whose insert returned before this call.
+    pub(super) fn current(&self) -> Arc<Parts> {
+        // Asked before the parts are taken: they then include the last cut.
+        let sealed = self.sealed.load(Acquire);
+        let parts = self.parts.load();
+        if sealed || self.covers_all(&parts) {
+            if parts.chunks.iter().all(|chunk| chunk.run().is_some()) {
+                return Arc::clone(&parts);
+            }
+            return self.tidy(Arc::clone(&parts));
+        }
+        drop(parts);
+        let parts = {
+            let _cutting = self.cutting.lock();
+            self.cut(|_| true)
+        };
+        self.tidy(parts)
+    }
+
+    fn covers_all(&self, parts: &Parts) -> bool {
+        let appended = self.shards.iter().map(|stripe| stripe.own.appended.load(Acquire));
+        appended.zip(&parts.covered).all(|(appended, covered)| appended <= *covered)
+    }
+
+    /// Sorts the chunks of `parts` and merges small ones; returns what they have become.
+    fn tidy(&self, mut parts: Arc<Parts>) -> Arc<Parts> {
+        loop {
+            self.sort_all(&parts);
+            let Some(pair) = parts.too_similar(SMALL_MERGE) else { break };
+            self.merge_pair(&pair);
+            parts = self.parts.load_full();
+        }
+        if parts.too_similar(usize::MAX).is_none() {
+            return parts;
+        }
+        if parts.chunks.len() <= CHUNKS_MAX {
+            self.schedule();
+            return parts;
+        }
+        self.merge_similar();
+        let parts = self.parts.load_full();
+        self.sort_all(&parts);
+        parts
+    }
+
+    fn sort_all(&self, parts: &Parts) {
+        for chunk in &parts.chunks {
+            self.run_of(chunk);
+        }
+    }
+
+    /// The run of a chunk, sorted now where nobody has.
+    fn run_of<'a>(&self, chunk: &'a Chunk) -> &'a Run {
+        chunk.sort_with(|items| self.sorted(items, &self.parts.load()))
+    }
+
+    /// Sorts items as they were appended; `parts` are what there is beside them.
+    fn sorted(&self, mut items: Vec<Item>, parts: &Parts) -> Run {
+        let total = || self.shards.totals().entries;
+        let base = self.learner.base_for(&self.entries, &items, parts.items(0), total);
+        if !base.is_empty() {
+            base.rekey(&self.entries, &mut items);
+        }
+        self.entries.sort(&mut items);
+        Run { base, items: items.into_boxed_slice() }
+    }
+
+    /// Asks for [`work`](Self::work) in the background, once until it begins.
+    fn schedule(&self) {
+        if self.scheduled.swap(true, Relaxed) {
+            return;
+        }
+        let me = Weak::clone(&self.me);
+        self.background.run(Box::new(move || {
+            if let Some(list) = me.upgrade() {
+                list.scheduled.store(false, Relaxed);
+                list.work();
+            }
+        }));
+    }
+
+    /// Sorts what was handed over, and merges what is too similar in length.
+    fn work(&self) {
+        let unsorted = || self.parts.load().chunks.iter().find(|chunk| chunk.run().is_none()).cloned();
+        while let Some(chunk) = unsorted() {
+            self.run_of(&chunk);
+        }
+        self.merge_similar();
+    }
+
+    /// Brings the ladder into order, unless another thread is doing so.
+    fn merge_similar(&self) {
+        let Some(_merging) = self.merging.try_lock() else { return };
+        let too_similar = || self.parts.load().too_similar(usize::MAX);
+        while let Some(pair) = too_similar() {
+            self.merge_pair(&pair);
+        }
+    }
+
+    /// Merges two chunks, unless another thread was faster with one of them.
+    fn merge_pair(&self, pair: &[Arc<Chunk>; 2]) {
+        let [a, b] = pair;
+        let run = self.merged(self.run_of(a), self.run_of(b));
+        self.replace(pair, run);
+    }
+
+    fn merged(&self, a: &Run, b: &Run) -> Run {
+        let base = self.learner.base();
+        let items = match (Arc::ptr_eq(&a.base, &base), Arc::ptr_eq(&b.base, &base)) {
+            (true, true) => merge(&self.entries, &a.items, &b.items),
+            (true, false) => merge(&self.entries, &a.items, &self.rekeyed(&base, b)),
+            (false, true) => merge(&self.entries, &self.rekeyed(&base, a), &b.items),
+            (false, false) => merge(&self.entries, &self.rekeyed(&base, a), &self.rekeyed(&base, b)),
+        };
+        Run { base, items: items.into_boxed_slice() }
+    }
+
+    fn rekeyed(&self, base: &Base, run: &Run) -> Box<[Item]> {
+        let mut items = run.items.clone();
+        base.rekey(&self.entries, &mut items);
+        items
+    }
+
+    /// Puts a run in the place of those it was merged from. False where they have been merged otherwise.
+    fn replace(&self, inputs: &[Arc<Chunk>], run: Run) -> bool {
+        let merged = Arc::new(Chunk::sorted(run, &self.held));
+        let _cutting = self.cutting.lock();
+        let parts = self.parts.load_full().replacing(inputs, merged);
+        parts.map(|parts| self.parts.store(Arc::new(parts))).is_some()
+    }
+
+    /// Makes one run of everything. No append may follow.
+    pub(crate) fn seal(&self) {
+        {
+            let _cutting = self.cutting.lock();
+            self.cut(|_| true);
+            self.sealed.store(true, Release);
+        }
+        let _merging = self.merging.lock();
+        loop {
+            let parts = self.parts.load_full();
+            // The shortest first: each is at most as long as the next, so an entry is moved twice, more or less.
+            let mut chunks = parts.chunks.iter().rev();
+            let (Some(shortest), Some(next)) = (chunks.next(), chunks.next()) else {
+                return self.sort_all(&parts);
+            };
+            let mut all = self.merged(self.run_of(shortest), self.run_of(next));
+            for chunk in chunks {
+                all = self.merged(&all, self.run_of(chunk));
+            }
+            self.replace(&parts.chunks, all);
+        }
+    }
+
+    /// Estimated entries with user keys in `[start, end)`: exact.
+    pub(crate) fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
+        let trailer = key::pack_trailer(SeqNo::MAX, key::SEEK_KIND);
+        let first = |run: &Run, user_key| run.position(&self.entries, &Target { user_key, trailer }, false);
+        self.current().runs().map(|run| first(run, end).saturating_sub(first(run, start)) as u64).sum()
+    }
+
+    /// What was inserted.
+    pub(crate) fn totals(&self) -> Counts {
+        self.shards.totals()
+    }
+
+    /// Bytes beside the arena, those that only cursors hold included.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let lists = self.shards.iter().map(|stripe| stripe.own.unsorted.lock().capacity() * size_of::<Item>());
+        size_of_val(self) + self.held.load(Relaxed) + lists.sum::<usize>()
+    }
+}

@@ -1,0 +1,117 @@
+//! Making sorted hashes: how many buckets, and which orders of keys can be hashed.
+
+use std::sync::Arc;
+
+use base::{Error, Result, UserOrder};
+
+use super::buckets::bytes_of;
+use super::{NAME, SortedHash};
+use crate::order::{Bytewise, Custom, ReverseBytewise};
+use crate::registry::{Arguments, factory_from_option_string};
+use crate::{Memtable, MemtableConfig, MemtableFactory, skiplist};
+
+/// Arguments that name a part of RocksDB's hash memtables which this one does not have, accepted so that their options
+/// can be read.
+const MEANINGLESS: [&str; 2] = ["skiplist_height", "branching_factor"];
+
+/// The names of all arguments.
+pub(crate) const ARGUMENTS: &[&str] = &["bucket_count", "skiplist_height", "branching_factor"];
+
+/// Arena bytes for each bucket where the number is not given: as many buckets as entries of 16-byte keys and 60-byte
+/// values, for a sixteenth of the memory.
+const BYTES_PER_BUCKET: usize = 128;
+
+/// The largest part of a memtable's capacity that its buckets may take, whatever number is given.
+const PART_MAX: usize = 4;
+
+/// What references can tell apart.
+const BUCKETS_MAX: usize = 1 << 32;
+
+/// Makes sorted hashes. RocksDB's `prefix_hash` and `hash_linkedlist` mean the same here: whole keys are hashed, so no
+/// prefix extractor is needed, and cursors always see the total order.
+pub(crate) struct Factory {
+    /// Buckets to make; by the capacity where 0.
+    buckets: usize,
+}
+
+impl Factory {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
+        for key in MEANINGLESS {
+            if let Some(number) = arguments.number(key, u32::MAX as usize)? {
+                tracing::info!(memtable = NAME, key, number, "an argument that means nothing to this memtable");
+            }
+        }
+        let buckets = arguments.number("bucket_count", BUCKETS_MAX)?;
+        if buckets == Some(0) {
+            return Err(Error::invalid_argument(format!("bucket_count of memtable {NAME} is 0: at least 1 is needed")));
+        }
+        Ok(Arc::new(Factory { buckets: buckets.unwrap_or(0) }))
+    }
+
+    /// Buckets for a memtable of that capacity.
+    fn buckets_for(&self, capacity_bytes: usize) -> usize {
+        let wanted = if self.buckets == 0 { capacity_bytes / BYTES_PER_BUCKET } else { self.buckets };
+        wanted.clamp(1, (capacity_bytes / PART_MAX / bytes_of(1)).clamp(1, BUCKETS_MAX))
+    }
+}
+
+impl MemtableFactory for Factory {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn option_string(&self) -> String {
+        if self.buckets == 0 { NAME.to_owned() } else { format!("{NAME}:{}", self.buckets) }
+    }
+
+    fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
+        let buckets = self.buckets_for(config.capacity_bytes);
+        Ok(match &config.order.user {
+            UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, buckets)?),
+            UserOrder::ReverseBytewise => Arc::new(SortedHash::new(config, ReverseBytewise, buckets)?),
+            order @ UserOrder::Custom(_) if order.equal_keys_can_differ() => {
+                let (comparator, instead) = (order.name(), skiplist::NAME);
+                tracing::warn!(memtable = NAME, comparator, instead, "equal keys can differ, so they cannot be hashed");
+                return factory_from_option_string(skiplist::NAME)?.create(config);
+            }
+            UserOrder::Custom(c) => Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_the_capacity_and_never_take_more_than_a_quarter() {
+        let buckets = |buckets, capacity| Factory { buckets }.buckets_for(capacity);
+        assert_eq!(buckets(0, 64 << 20), 1 << 19);
+        assert_eq!(buckets(1000, 64 << 20), 1000);
+        assert_eq!(buckets(1_000_000, 1 << 20), (1 << 20) / 32);
+        assert_eq!(buckets(0, 0), 1);
+        assert_eq!(buckets(BUCKETS_MAX, 1 << 40), BUCKETS_MAX);
+    }
+
+    #[test]
+    fn the_names_that_users_write_are_understood() {
+        for (option, canonical) in [
+            ("sorted_hash", "sorted_hash"),
+            ("speedb.HashSpdRepFactory", "sorted_hash"),
+            ("speedb.HashSpdRepFactory:1000", "sorted_hash:1000"),
+            ("hash_spdb", "sorted_hash"),
+            ("hash_spdb:400000", "sorted_hash:400000"),
+            ("prefix_hash:7", "sorted_hash:7"),
+            ("hash_skiplist", "sorted_hash"),
+            ("hash_linkedlist:12", "sorted_hash:12"),
+            ("{id=HashSkipListRepFactory;bucket_count=50;skiplist_height=4;branching_factor=4}", "sorted_hash:50"),
+            ("{id=HashLinkListRepFactory;bucket_count=50}", "sorted_hash:50"),
+            ("{id=HashSpdRepFactory}", "sorted_hash"),
+        ] {
+            assert_eq!(factory_from_option_string(option).expect(option).option_string(), canonical, "{option}");
+        }
+        for option in ["sorted_hash:0", "sorted_hash:x", "{id=HashSpdRepFactory;buckets=1}", "hash_spdb:-1"] {
+            assert!(factory_from_option_string(option).is_err(), "{option}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The sorted hash memtable, for point access under heavy writes: lookups and inserts take constant time, whatever the
+//! size; order is made in the background, and by cursors for what the background has not come to.
+//!
+//! Every entry is a node in a hash table ([`buckets`], [`versions`]), which readers and writers share without a lock, and
+//! an item of a write list ([`crate::runs`]), whose chunks of [`CHUNK_ITEMS`] are sorted and merged in the background.
+//! The table answers lookups, the list cursors. After Speedb's HashSpdRepFactory.
+
+mod buckets;
+mod factory;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::sync::Arc;
+
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind, key};
+
+use self::buckets::{Buckets, NODE_BYTES, bytes_of, record_of};
+use self::versions::{Version, Versions};
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::bloom::Bloom;
+use crate::order::KeyOrder;
+use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes, trailer_of};
+use crate::runs::{Entries, Growth, Item, RunsCursor, RunsList};
+use crate::stripe::Counts;
+use crate::tombstones::{LINK_BYTES, Tombstones};
+use crate::{Entry, Memtable, MemtableConfig, Visit, VisitMany};
+
+pub(crate) use self::factory::{ARGUMENTS, Factory};
+
+pub(crate) const NAME: &str = "sorted_hash";
+
+/// Entries of a stripe that are handed to the background together: a few hundred microseconds of sorting.
+const CHUNK_ITEMS: usize = 10_000;
+
+/// Items for which a list makes room at first: small memtables stay small.
+const LIST_ITEMS: usize = 64;
+
+/// Lookups, and inserts of a batch, whose memory accesses overlap.
+const WIDTH: usize = 16;
+
+/// An entry's item is outside the arena, but is reserved in it, so that the reservation that is compared with
+/// `write_buffer_size` counts it.
+const BYTES_PER_ENTRY_MAX: usize = size_of::<Item>() + NODE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
+const _: () = assert!(LINK_BYTES <= NODE_BYTES, "range deletions take no more than other entries");
+
+struct SortedHash<O> {
+    list: Arc<RunsList<O>>,
+    buckets: Buckets,
+    tombstones: Tombstones,
+}
+
+impl<O: KeyOrder> SortedHash<O> {
+    /// With that many buckets, whose memory comes on top of the configured capacity, so that a memtable made for one
+    /// large batch has room for it.
+    fn new(config: &MemtableConfig, order: O, buckets: usize) -> Result<Self> {
+        let arena = Arena::new(config.capacity_bytes.saturating_add(bytes_of(buckets)))?;
+        let user_order = &config.order.user;
+        // The buckets are a filter already, and a better one. No capacity: only the ratio is checked.
+        Bloom::new(&arena, user_order, 0, config.bloom_ratio)?;
+        let buckets = Buckets::new(&arena, buckets, user_order.timestamp_bytes()).ok_or_else(|| {
+            Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
+        })?;
+        let growth = Growth { first: LIST_ITEMS, max: CHUNK_ITEMS };
+        let list = RunsList::new(Entries { arena, order }, growth, config.background.clone());
+        Ok(SortedHash { list, buckets, tombstones: Tombstones::new(user_order.clone()) })
+    }
+
+    fn entries(&self) -> &Entries<O> {
+        &self.list.entries
+    }
+
+    /// Writes the record of an entry into a node that nothing leads to yet.
+    #[inline]
+    fn write(&self, entry: &Entry<'_>) -> Ref {
+        let arena = &self.entries().arena;
+        let node = arena.allocate(NODE_BYTES + record_bytes(entry));
+        // SAFETY: behind the node's words the allocation has room for the record, and it is not published yet.
+        unsafe { record::write(arena, record_of(node), entry) };
+        node
+    }
+
+    /// Puts a node into the table.
+    #[inline]
+    fn link_in(&self, node: Ref, hash: u64, entry: &Entry<'_>) {
+        if let Err(anchor) = self.buckets.insert(self.entries(), node, (hash, entry.user_key)) {
+            let version = Version { user_key: entry.user_key, trailer: trailer_of(entry) };
+            Versions { entries: self.entries(), anchor }.insert(node, &version);
+        }
+    }
+
+    /// Inserts point entries, at most `WIDTH`.
+    fn insert_chunk(&self, chunk: &[Entry<'_>], counts: Counts) {
+        let arena = &self.entries().arena;
+        let mut nodes = [(Ref::NULL, 0); WIDTH];
+        for (slot, entry) in nodes.iter_mut().zip(chunk) {
+            let hash = self.buckets.hash(entry.user_key);
+            self.buckets.prefetch(arena, hash);
+            *slot = (Ref::NULL, hash);
+        }
+        for ((node, hash), entry) in nodes.iter_mut().zip(chunk) {
+            *node = self.write(entry);
+            arena.prefetch(self.buckets.first(arena, *hash).node());
+        }
+        let mut items = [Item::NONE; WIDTH];
+        for (((node, hash), entry), item) in nodes.iter().zip(chunk).zip(&mut items) {
+            self.link_in(*node, *hash, entry);
+            *item = self.entries().item(record_of(*node), entry.user_key);
+        }
+        self.list.append(items.get(..chunk.len()).unwrap_or(&items), counts);
+    }
+
+    /// Shows the versions of the lookup's key, whose bucket's first link is `first`.
+    #[inline]
+    fn visit_versions(&self, first: buckets::Link, hash: u64, key: &LookupKey, visit: &mut Visit<'_>) {
+        let (entries, user_key, visible) = (self.entries(), key.user_key(), key.seq());
+        if let Some(anchor) = Buckets::find(entries, first, Ref::NULL, (hash, user_key)) {
+            let from = Version { user_key, trailer: key::pack_trailer(visible, key::SEEK_KIND) };
+            Versions { entries, anchor }.visit(&from, visible, visit);
+        }
+    }
+}
+
+impl<O: KeyOrder> Memtable for SortedHash<O> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn concurrent_insert(&self) -> bool {
+        true
+    }
+
+    fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
+        entries.saturating_mul(BYTES_PER_ENTRY_MAX).saturating_add(payload_bytes)
+    }
+
+    fn try_reserve(&self, bytes: usize) -> bool {
+        self.entries().arena.try_reserve(bytes)
+    }
+
+    fn insert(&self, entry: Entry<'_>) {
+        let mut counts = Counts::default();
+        counts.note(&entry);
+        let arena = &self.entries().arena;
+        if entry.kind == ValueKind::RangeDeletion {
+            self.tombstones.push(arena, &entry);
+            return self.list.append(&[], counts);
+        }
+        let hash = self.buckets.hash(entry.user_key);
+        self.buckets.prefetch(arena, hash);
+        let node = self.write(&entry);
+        self.link_in(node, hash, &entry);
+        self.list.append(&[self.entries().item(record_of(node), entry.user_key)], counts);
+    }
+
+    fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
+        let mut more = true;
+        while more {
+            let mut counts = Counts::default();
+            let mut chunk = [NOTHING; WIDTH];
+            let mut free = chunk.iter_mut();
+            for entry in entries.take(WIDTH) {
+                counts.note(&entry);
+                if entry.kind == ValueKind::RangeDeletion {
+                    self.tombstones.push(&self.entries().arena, &entry);
+                } else if let Some(slot) = free.next() {
+                    *slot = entry;
+                }
+            }
+            more = counts.entries == WIDTH as u64;
+            let len = WIDTH - free.len();
+            self.insert_chunk(chunk.get(..len).unwrap_or(&chunk), counts);
+        }
+    }
+
+    fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
+        let hash = self.buckets.hash_of(key);
+        self.visit_versions(self.buckets.first(&self.entries().arena, hash), hash, key, visit);
+    }
+
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
+        let arena = &self.entries().arena;
+        for (chunk, start) in keys.chunks(WIDTH).zip((0..).step_by(WIDTH)) {
+            let mut hashes = [0; WIDTH];
+            for (hash, key) in hashes.iter_mut().zip(chunk) {
+                *hash = self.buckets.hash_of(key);
+                self.buckets.prefetch(arena, *hash);
+            }
+            let firsts = hashes.map(|hash| self.buckets.first(arena, hash));
+            for first in firsts.iter().take(chunk.len()) {
+                arena.prefetch(first.node());
+            }
+            for (i, ((key, first), hash)) in (start..).zip(chunk.iter().zip(firsts).zip(hashes)) {
+                self.visit_versions(first, hash, key, &mut |seq, kind, value| visit(i, seq, kind, value));
+            }
+        }
+    }
+
+    fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
+        Box::new(RunsCursor::new(Arc::clone(&self.list)))
+    }
+
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.fragmented(&self.entries().arena)
+    }
+
+    fn entries(&self) -> u64 {
+        self.list.totals().entries
+    }
+
+    fn deletions(&self) -> u64 {
+        self.list.totals().deletions
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.list.totals().payload_bytes
+    }
+
+    /// The buckets included, touched or not.
+    fn memory_bytes(&self) -> usize {
+        let heap = self.list.heap_bytes() + self.tombstones.heap_bytes();
+        size_of_val(self) + self.entries().arena.held_bytes() + heap
+    }
+
+    /// Without the buckets, which lie beside the capacity.
+    fn reserved_bytes(&self) -> usize {
+        self.entries().arena.reserved() - self.buckets.bytes()
+    }
+
+    fn populate(&self) {
+        self.entries().arena.populate();
+    }
+
+    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
+        self.list.approximate_entries(start, end)
+    }
+
+    /// Makes one run of everything: what a flush reads.
+    fn seal(&self) {
+        self.list.seal();
+    }
+}

@@ -1,0 +1,74 @@
+//! What makes tries, and what is made where a family's order is not one of bytes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::{FamilyId, Result, UserOrder};
+use parking_lot::Mutex;
+
+use super::layout::{FAR_SHIFT, NEAR_BYTES_MAX, NEAR_SHIFT};
+use super::params::Params;
+use super::{NAME, Trie};
+use crate::arena::{Arena, ArenaConfig, IMAGE_HEADER_BYTES};
+use crate::order::{Bytewise, KeyOrder, ReverseBytewise};
+use crate::registry::Arguments;
+use crate::{Conversion, Memtable, MemtableConfig, MemtableFactory, skiplist};
+
+pub(crate) struct Factory {
+    params: Params,
+    /// Families that were told that they get a skiplist.
+    told: Mutex<BTreeSet<FamilyId>>,
+}
+
+impl Factory {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
+        Ok(Arc::new(Factory { params: Params::from_arguments(arguments)?, told: Mutex::default() }))
+    }
+
+    fn tell_of_skiplist(&self, config: &MemtableConfig) {
+        if self.told.lock().insert(config.family) {
+            tracing::warn!(
+                family = config.family.0,
+                order = config.order.user.name(),
+                "the trie orders keys by their bytes, and this family's order is another: its memtables are skiplists"
+            );
+        }
+    }
+}
+
+/// A trie in an arena made as `arena` says, with links that reach as far as it is large.
+fn make<O: KeyOrder>(config: &MemtableConfig, arena: &ArenaConfig<'_>) -> Result<Arc<dyn Memtable>> {
+    let bytes = arena.capacity as u64 + IMAGE_HEADER_BYTES as u64;
+    let arena = Arena::with(arena)?;
+    Ok(if bytes <= NEAR_BYTES_MAX {
+        Arc::new(Trie::<O, NEAR_SHIFT>::new(config, arena)?)
+    } else {
+        Arc::new(Trie::<O, FAR_SHIFT>::new(config, arena)?)
+    })
+}
+
+impl MemtableFactory for Factory {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn option_string(&self) -> String {
+        self.params.option_string(NAME)
+    }
+
+    fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
+        let arena = self.params.arena(config)?;
+        match &config.order.user {
+            UserOrder::Bytewise => make::<Bytewise>(config, &arena),
+            UserOrder::ReverseBytewise => make::<ReverseBytewise>(config, &arena),
+            UserOrder::Custom(_) => {
+                self.tell_of_skiplist(config);
+                skiplist::Factory::default().create(config)
+            }
+        }
+    }
+
+    fn conversion(&self) -> Conversion {
+        self.params.conversion()
+    }
+}

@@ -1,0 +1,378 @@
+//! Inserting. An entry becomes visible by one release store or exchange; whatever a writer prepared before is reachable
+//! from nowhere. Which change that is, the end of a descent tells:
+//!
+//! | the descent ends at | the change | published by |
+//! |---|---|---|
+//! | an empty slot of an N256, or no root | the leaf goes there | exchange of the slot |
+//! | a small node without the child | the leaf is added | store of the header, which counts it |
+//! | the same, full | a larger copy with the leaf | store of the link in the parent |
+//! | a node where the key ends | the leaf goes into its sample | store, or exchange, of the sample |
+//! | a leaf of the same key | a version more | replacing the link to the newest, or exchange of a `next` |
+//! | anything the key parts from earlier | a node of two, in front of it | replacing the link to it |
+//!
+//! Writers lock small nodes by an exchange of the exact header that they saw, from the root down, and start again where
+//! that fails; a lock is held for a few stores and never waited for. Readers know nothing of locks.
+//! - **T3** A published small node changes only under its lock, and never once it is obsolete.
+//! - **T4** A link to a small node is replaced under the lock of the small node that it lies in, or, where it lies in an
+//!   N256 or in the head, under the lock of the node that it leads to. So whoever holds those and finds the link still
+//!   there can replace it.
+
+use std::sync::atomic::Ordering::Release;
+
+use super::layout::{Header, Kind, Link, Offset, RANK_MAX, Target};
+use super::leaf::{Leaf, leaf_bytes};
+use super::memory::Memory;
+use super::node::Node;
+use super::space::{Purse, Share, first_kind};
+use super::tree::{Tree, shared_prefix};
+use super::versions::{last_above, rank_before};
+use crate::Entry;
+use crate::record::trailer_of;
+use crate::stripe::Stripe;
+
+/// Where a link lies, and what it takes to replace it.
+#[derive(Clone, Copy)]
+struct Spot {
+    at: Offset,
+    owner: Owner,
+}
+
+#[derive(Clone, Copy)]
+enum Owner {
+    /// The head or an N256.
+    Shared,
+    /// An N256 whose sample it is.
+    Sample,
+    /// A small node, whose header was this when the spot was found.
+    Node(Offset, Header),
+}
+
+/// Where the descent for a key ended.
+struct Place {
+    /// Where the last link followed lies, and that link.
+    spot: Spot,
+    link: Link,
+    /// Bytes of the key used up to that link.
+    from: usize,
+    /// The node that the spot lies in; null for the head.
+    parent: Link,
+    /// True where no byte was skipped on the way: all keys here share the bytes used.
+    exact: bool,
+    end: End,
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    /// The link is null.
+    Empty,
+    /// The link leads to a leaf.
+    Leaf,
+    /// The link leads to a small node without a child for the key's byte.
+    Missing { header: Header, depth: usize, byte: u8 },
+    /// The link leads to a node at whose depth the key ends. Without a header: an N256.
+    Own { header: Option<Header> },
+    /// The link leads to a node deeper than the key is long.
+    Above,
+}
+
+/// An insertion under way.
+struct Work<'a> {
+    entry: &'a Entry<'a>,
+    trailer: u64,
+    stripe: &'a Stripe<Share>,
+    purse: &'a mut Purse,
+    /// The entry's leaf, and the highest rank that it has room for.
+    leaf: Option<(Offset, u32)>,
+    /// A node of the first kind that was not needed after all.
+    spare: Option<Offset>,
+}
+
+impl<M: Memory> Tree<M> {
+    /// Inserts a point entry. `purse` must have received what was reserved for it.
+    pub(super) fn insert(&self, stripe: &Stripe<Share>, purse: &mut Purse, entry: &Entry<'_>) {
+        let mut work = Work { entry, trailer: trailer_of(entry), stripe, purse, leaf: None, spare: None };
+        let mut failures = 0;
+        while !self.attempt(&self.locate(entry.user_key), &mut work) {
+            self.memory().pause(failures);
+            failures = failures.saturating_add(1);
+        }
+        if let Some(spare) = work.spare {
+            self.space.keep_unit(&stripe.own, spare);
+        }
+    }
+
+    fn locate(&self, key: &[u8]) -> Place {
+        let mut spot = Spot { at: self.root_at(), owner: Owner::Shared };
+        let (mut from, mut exact, mut parent) = (0, true, Link::NULL);
+        loop {
+            let link = self.link_at(spot.at);
+            let place = |exact, end| Place { spot, link, from, parent, exact, end };
+            if link.is_leaf() {
+                return place(exact, if link.is_null() { End::Empty } else { End::Leaf });
+            }
+            let node = self.node(link);
+            let header = match link.target() {
+                Target::Dense | Target::N256 => None,
+                _ => Some(node.header()),
+            };
+            let depth = self.depth(link, from);
+            exact &= depth == from;
+            let Some(&byte) = key.get(depth) else {
+                return place(exact, if key.len() == depth { End::Own { header } } else { End::Above });
+            };
+            spot = match header {
+                None => Spot { at: node.child_at(Kind::N256, byte.into()), owner: Owner::Shared },
+                Some(header) => match node.find(header, byte) {
+                    Some(at) => Spot { at, owner: Owner::Node(node.at, header) },
+                    None => return place(exact, End::Missing { header, depth, byte }),
+                },
+            };
+            from = depth + 1;
+            parent = link;
+        }
+    }
+
+    /// Makes the change that `place` asks for. False where another writer was in the way.
+    fn attempt(&self, place: &Place, work: &mut Work<'_>) -> bool {
+        let key = work.entry.user_key;
+        let witness = match place.end {
+            End::Leaf => place.link,
+            _ if place.exact => Link::NULL,
+            End::Empty => self.node(place.parent).sample().split_sample().0,
+            End::Missing { .. } | End::Own { .. } | End::Above => self.node(place.link).sample().split_sample().0,
+        };
+        // Without a witness all bytes were looked at.
+        let (agreed, other) = if witness.is_null() {
+            (usize::MAX, None)
+        } else {
+            let witness = self.leaf(witness).user_key();
+            let agreed = shared_prefix(key, witness);
+            (agreed, witness.get(agreed).copied())
+        };
+        match place.end {
+            End::Empty if agreed >= place.from.saturating_sub(1) => {
+                let leaf = self.prepare(work, Link::NULL);
+                self.replace(place.spot, place.link, leaf)
+            }
+            End::Leaf if agreed == key.len() && other.is_none() => {
+                self.add_version(place.spot, place.link, |leaf| leaf, work)
+            }
+            End::Missing { header, depth, byte } if agreed >= depth => self.append(place, header, byte, work),
+            End::Own { header } if agreed >= key.len() => self.end_here(place, header, work),
+            _ => {
+                let parting = if agreed >= place.from {
+                    Some((place.spot, place.link, place.from))
+                } else {
+                    self.locate_deeper(key, agreed)
+                };
+                parting.is_some_and(|(spot, link, from)| {
+                    let node = self.part(link, from, agreed, other, work);
+                    let done = self.replace(spot, link, node);
+                    work.spare = (!done).then(|| self.node(node).at);
+                    done
+                })
+            }
+        }
+    }
+
+    /// The first link on the way of `key` to something deeper than `depth`, where it lies, and the bytes used to it. `None`
+    /// where a node of that depth has come about.
+    fn locate_deeper(&self, key: &[u8], depth: usize) -> Option<(Spot, Link, usize)> {
+        let mut spot = Spot { at: self.root_at(), owner: Owner::Shared };
+        let mut from = 0;
+        loop {
+            let link = self.link_at(spot.at);
+            if link.is_leaf() {
+                return (!link.is_null()).then_some((spot, link, from));
+            }
+            let (node, at_depth) = (self.node(link), self.depth(link, from));
+            if at_depth > depth {
+                return Some((spot, link, from));
+            }
+            let byte = key.get(at_depth).filter(|_| at_depth < depth)?;
+            spot = match link.target() {
+                Target::Dense | Target::N256 => {
+                    Spot { at: node.child_at(Kind::N256, (*byte).into()), owner: Owner::Shared }
+                }
+                _ => {
+                    let header = node.header();
+                    Spot { at: node.find(header, *byte)?, owner: Owner::Node(node.at, header) }
+                }
+            };
+            from = at_depth + 1;
+        }
+    }
+
+    /// Replaces the link at `spot`, where it still is `old`, and so publishes what is behind `new`.
+    fn replace(&self, spot: Spot, old: Link, new: Link) -> bool {
+        let guard = match (spot.owner, old.target()) {
+            (Owner::Node(at, header), _) => (Node::at(self.memory(), at), header),
+            (Owner::Shared, Target::N4 | Target::Middle) => (self.node(old), self.node(old).header()),
+            (Owner::Sample | Owner::Shared, _) => {
+                // SAFETY: a spot is a word of the head or of a published node (T1, T2).
+                return unsafe { self.memory().exchange(spot.at, old.0, new.0, Release) };
+            }
+        };
+        let (node, header) = guard;
+        if !node.lock(header) {
+            return false;
+        }
+        let stands = self.link_at(spot.at) == old;
+        if stands {
+            self.publish(spot, new);
+        }
+        node.unlock(header);
+        stands
+    }
+
+    /// Stores a link, and so publishes what is behind it. The caller holds the lock that T4 asks for.
+    fn publish(&self, spot: Spot, new: Link) {
+        // SAFETY: as in `replace`.
+        unsafe { self.memory().store(spot.at, new.0, Release) };
+    }
+
+    /// Adds the leaf to the small node that the place's link leads to.
+    fn append(&self, place: &Place, header: Header, byte: u8, work: &mut Work<'_>) -> bool {
+        let kind = header.kind().expect("a node's kind was one when written (T1)");
+        let leaf = self.prepare(work, Link::NULL);
+        if header.children() == kind.children_max() {
+            return self.grow(place, header, byte, work);
+        }
+        let node = self.node(place.link);
+        if !node.lock(header) {
+            return false;
+        }
+        work.purse.pay_credit(kind, header.children());
+        node.unlock(node.add(header, byte, leaf));
+        true
+    }
+
+    /// Puts a larger node, with the prepared leaf in it, in the place of a full one.
+    fn grow(&self, place: &Place, header: Header, byte: u8, work: &mut Work<'_>) -> bool {
+        let old = self.node(place.link);
+        let parent = match place.spot.owner {
+            Owner::Node(at, header) => Some((Node::at(self.memory(), at), header)),
+            Owner::Shared | Owner::Sample => None,
+        };
+        if parent.is_some_and(|(node, header)| !node.lock(header)) {
+            return false;
+        }
+        let mut done = old.lock(header);
+        if done && self.link_at(place.spot.at) != place.link {
+            old.unlock(header);
+            done = false;
+        }
+        if done {
+            let larger = self.enlarge(old, header, byte, work);
+            let skips = old.depth() != place.from;
+            let kind = header.kind().map_or(Kind::N256, Kind::larger);
+            self.publish(place.spot, Link::node(larger, M::SHIFT, kind, skips));
+            old.retire(header);
+        }
+        if let Some((node, header)) = parent {
+            node.unlock(header);
+        }
+        done
+    }
+
+    /// A larger copy of a locked, full node, with the prepared leaf at `byte`.
+    fn enlarge(&self, old: Node<'_, M>, header: Header, byte: u8, work: &mut Work<'_>) -> Offset {
+        let kind = header.kind().expect("a node's kind was one when written (T1)");
+        work.purse.take_credit(header);
+        let at = self.space.node_block(&work.stripe.own, work.purse, kind.larger());
+        let node = Node::at(self.memory(), at);
+        let mut grown = node.begin(kind.larger(), old.depth(), old.sample());
+        for i in 0..header.children() {
+            grown = node.add(grown, old.key_byte(i), old.link(old.child_at(kind, i)));
+        }
+        let (leaf, _) = work.leaf.expect("the leaf was prepared");
+        grown = node.add(grown, byte, Link::leaf(leaf, M::SHIFT));
+        node.unlock(grown);
+        at
+    }
+
+    /// The key ends at the node that the place's link leads to.
+    fn end_here(&self, place: &Place, header: Option<Header>, work: &mut Work<'_>) -> bool {
+        let node = self.node(place.link);
+        let owner = header.map_or(Owner::Sample, |header| Owner::Node(node.at, header));
+        let spot = Spot { at: node.sample_at(), owner };
+        let sample = node.sample();
+        match sample.split_sample() {
+            (newest, true) => self.add_version(spot, newest, Link::ending_here, work),
+            (_, false) => {
+                let leaf = self.prepare(work, Link::NULL);
+                self.replace(spot, sample, leaf.ending_here())
+            }
+        }
+    }
+
+    /// Adds a version to the key whose newest is `newest`; `form` makes of a leaf what lies at `spot`. Of equal trailers the
+    /// later comes first.
+    fn add_version(&self, spot: Spot, newest: Link, form: fn(Link) -> Link, work: &mut Work<'_>) -> bool {
+        if work.trailer >= self.leaf(newest).trailer() {
+            let leaf = self.prepare(work, newest);
+            return self.replace(spot, form(newest), form(leaf));
+        }
+        let mut newer = newest;
+        loop {
+            let (before, next) = last_above(self.memory(), newer, work.trailer);
+            let leaf = self.prepare(work, next);
+            if self.leaf(before).link_in(next, leaf) {
+                return true;
+            }
+            newer = before; // still newer: it is never unlinked
+        }
+    }
+
+    /// A node at `depth` of the entry's leaf and of what `link`, reached with `from` bytes used, leads to: whose keys have
+    /// the byte `other` there, or which is a key that ends there.
+    fn part(&self, link: Link, from: usize, depth: usize, other: Option<u8>, work: &mut Work<'_>) -> Link {
+        let leaf = self.prepare(work, Link::NULL);
+        let kind = first_kind(M::SHIFT);
+        let spare = work.spare.take();
+        let at = spare.unwrap_or_else(|| self.space.node_block(&work.stripe.own, work.purse, kind));
+        let node = Node::at(self.memory(), at);
+        let byte = work.entry.user_key.get(depth).copied();
+        let sample = match (other, byte) {
+            (None, _) => link.ending_here(),
+            (_, None) => leaf.ending_here(),
+            _ => leaf,
+        };
+        let mut header = node.begin(kind, depth, sample);
+        if let Some(other) = other {
+            header = node.add(header, other, self.below(link, from, depth + 1));
+        }
+        if let Some(byte) = byte {
+            header = node.add(header, byte, leaf);
+        }
+        node.unlock(header);
+        Link::node(at, M::SHIFT, kind, depth != from)
+    }
+
+    /// `link`, as it is to be where `from` bytes are used before it.
+    fn below(&self, link: Link, was_from: usize, from: usize) -> Link {
+        match link.target() {
+            Target::N256 | Target::Dense => {
+                let skips = self.depth(link, was_from) != from;
+                Link::node(link.node_offset(M::SHIFT), M::SHIFT, Kind::N256, skips)
+            }
+            Target::Leaf | Target::N4 | Target::Middle => link,
+        }
+    }
+
+    /// Writes the entry's leaf as the version before `older`, or as the only one. Until it is published it can be
+    /// prepared again.
+    fn prepare(&self, work: &mut Work<'_>, older: Link) -> Link {
+        let mut rank = rank_before(self.memory(), older);
+        let (at, room_for) = *work.leaf.get_or_insert_with(|| {
+            let bytes = leaf_bytes::<M>(rank.number, work.entry);
+            (self.space.leaf_block(work.stripe, work.purse, bytes, work.entry), rank.number.max(RANK_MAX - 1))
+        });
+        rank.number = rank.number.min(room_for);
+        let leaf = Leaf::at(self.memory(), at);
+        // SAFETY: the block was made for this rank or a higher one, and is not published.
+        unsafe { leaf.write(rank, work.entry) };
+        leaf.set_next(older);
+        leaf.link()
+    }
+}

@@ -1,0 +1,182 @@
+//! The memory that a trie lives in, as far as its code asks: atomic words, bytes, blocks. The arena is one; tests run the
+//! same code in memory that a model checker watches.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::layout::{HEAD_BYTES, LAYOUT_VERSION, Offset, TOMBSTONES_AT, VERSION_AT, unit_bytes};
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+
+/// Memory of atomic words and of bytes that are written once. Blocks handed out do not overlap, stay where they are and
+/// are zero (A1, A4).
+pub(crate) trait Memory: Send + Sync + 'static {
+    /// By how much links are shifted to be offsets.
+    const SHIFT: u32;
+
+    /// Where the head lies.
+    fn head(&self) -> Offset;
+
+    /// The word at `at`.
+    ///
+    /// # Safety
+    /// `at` must be a multiple of four inside a block that was handed out, and the word be used atomically by all once it
+    /// is published (A2).
+    unsafe fn load(&self, at: Offset, order: Ordering) -> u32;
+
+    /// Stores to the word at `at`.
+    ///
+    /// # Safety
+    /// As for [`load`](Memory::load).
+    unsafe fn store(&self, at: Offset, word: u32, order: Ordering);
+
+    /// Replaces the word at `at` where it is `current`; `order` is that of a success, a failure orders nothing.
+    ///
+    /// # Safety
+    /// As for [`load`](Memory::load).
+    unsafe fn exchange(&self, at: Offset, current: u32, new: u32, order: Ordering) -> bool;
+
+    /// Writes bytes.
+    ///
+    /// # Safety
+    /// They must lie inside one block that is not published yet (A3).
+    unsafe fn write(&self, at: Offset, bytes: &[u8]);
+
+    /// Bytes written before.
+    ///
+    /// # Safety
+    /// They must lie inside one block that was published to this thread, and be no atomic words (A2, A3).
+    unsafe fn read(&self, at: Offset, len: usize) -> &[u8];
+
+    /// Asks for the cache line of `at`; any offset will do.
+    fn prefetch(&self, at: Offset);
+
+    /// Called before an attempt that met another writer is made for the `nth` time again.
+    fn pause(&self, nth: u32);
+
+    /// Promises `bytes`, a multiple of eight.
+    fn try_reserve(&self, bytes: usize) -> bool;
+
+    /// Takes back a promise.
+    fn give_back(&self, bytes: usize);
+
+    /// Hands out a block of promised bytes, which must be a multiple of the unit, aligned to a unit.
+    fn allocate(&self, bytes: usize) -> Offset;
+}
+
+/// An arena with the trie's head in it.
+pub(crate) struct ArenaMemory<const SHIFT: u32> {
+    arena: Arena,
+    head: Offset,
+}
+
+impl<const SHIFT: u32> ArenaMemory<SHIFT> {
+    /// Writes an empty trie's head; `None` where the arena has no room for it. The arena must serve nothing else from now
+    /// on: blocks are aligned because all are multiples of a unit.
+    pub(super) fn new(arena: Arena) -> Option<Self> {
+        const { assert!(HEAD_BYTES.is_multiple_of(unit_bytes(SHIFT))) };
+        const BYTES_MAX: usize = 2 * HEAD_BYTES;
+        if !arena.try_reserve(BYTES_MAX) {
+            return None;
+        }
+        // Where the arena's frontier lies only an allocation tells.
+        let after_probe = byte_offset(arena.allocate(GRANULE_BYTES)) + GRANULE_BYTES as u64;
+        let head = after_probe.next_multiple_of(HEAD_BYTES as u64);
+        let padding = (head - after_probe) as usize;
+        arena.allocate(padding + HEAD_BYTES);
+        arena.give_back(BYTES_MAX - GRANULE_BYTES - padding - HEAD_BYTES);
+        let memory = ArenaMemory { arena, head };
+        // SAFETY: the word lies in the head, which nobody else knows yet.
+        unsafe { memory.store(memory.head + VERSION_AT, LAYOUT_VERSION, Ordering::Relaxed) };
+        Some(memory)
+    }
+
+    pub(super) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The granule of the head that leads to the newest range deletion.
+    pub(super) fn tombstones_head(&self) -> Ref {
+        Ref::from_raw(((self.head + TOMBSTONES_AT) / GRANULE_BYTES as u64) as u32)
+    }
+
+    #[inline]
+    fn address(&self, at: Offset) -> *mut u8 {
+        let (granule, rest) = (at / GRANULE_BYTES as u64, at % GRANULE_BYTES as u64);
+        // SAFETY: callers name bytes inside blocks that were handed out (see `Memory`), so granule and rest lie inside
+        // the region (A1).
+        unsafe { self.arena.address(Ref::from_raw(granule as u32)).add(rest as usize) }
+    }
+
+    #[inline]
+    fn word(&self, at: Offset) -> &AtomicU32 {
+        // SAFETY: the address is inside the region, which lives as long as `self` (A4), a multiple of four, and the word
+        // is used atomically by all (see `Memory::load`).
+        unsafe { AtomicU32::from_ptr(self.address(at).cast()) }
+    }
+}
+
+fn byte_offset(at: Ref) -> Offset {
+    u64::from(at.raw()) * GRANULE_BYTES as u64
+}
+
+impl<const SHIFT: u32> Memory for ArenaMemory<SHIFT> {
+    const SHIFT: u32 = SHIFT;
+
+    #[inline]
+    fn head(&self) -> Offset {
+        self.head
+    }
+
+    #[inline]
+    unsafe fn load(&self, at: Offset, order: Ordering) -> u32 {
+        self.word(at).load(order)
+    }
+
+    #[inline]
+    unsafe fn store(&self, at: Offset, word: u32, order: Ordering) {
+        self.word(at).store(word, order);
+    }
+
+    #[inline]
+    unsafe fn exchange(&self, at: Offset, current: u32, new: u32, order: Ordering) -> bool {
+        self.word(at).compare_exchange(current, new, order, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        // SAFETY: by the caller the bytes lie in a block of this thread's own (A1, A3).
+        unsafe { self.address(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[inline]
+    unsafe fn read(&self, at: Offset, len: usize) -> &[u8] {
+        // SAFETY: by the caller the bytes were written before they were published and are not written again (A2, A3);
+        // the region lives as long as `self` (A4).
+        unsafe { std::slice::from_raw_parts(self.address(at).cast_const(), len) }
+    }
+
+    #[inline]
+    fn prefetch(&self, at: Offset) {
+        self.arena.prefetch(Ref::from_raw((at / GRANULE_BYTES as u64) as u32));
+    }
+
+    /// A lock is held for some ten stores, unless its holder was put to sleep.
+    fn pause(&self, nth: u32) {
+        const SPINS: u32 = 32;
+        if nth < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+
+    fn try_reserve(&self, bytes: usize) -> bool {
+        self.arena.try_reserve(bytes)
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.arena.give_back(bytes);
+    }
+
+    fn allocate(&self, bytes: usize) -> Offset {
+        debug_assert!(bytes.is_multiple_of(unit_bytes(SHIFT)));
+        let at = byte_offset(self.arena.allocate(bytes));
+        debug_assert!(at.is_multiple_of(unit_bytes(SHIFT) as u64));
+        at
+    }
+}

@@ -1,0 +1,254 @@
+//! The trie memtable: the fast one, for keys in the order of their bytes or the reverse. A Patricia trie with nodes of
+//! several sizes, after Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013), in an arena of integer references.
+//!
+//! - A node says at which byte the keys below it part; what lies between two nodes is skipped, and a lookup compares its
+//!   key once, at the leaf ([`tree`]). A miss costs what a hit costs, so there is no bloom filter: the configuration's
+//!   `bloom_ratio` is checked and not used.
+//! - Readers take no locks and never wait or start again. Each insertion becomes visible by one release store or
+//!   exchange, and nothing is moved or freed while the memtable lives, so the arena's bytes are a whole trie at any instant
+//!   ([`insert`]; the bytes are described in [`layout`]).
+//! - Memory is reserved before numbering and insertions never fail (C4): growth of a node is paid for in advance by the
+//!   children that lead to it ([`space`]).
+//! - Lookups and insertions of many keys overlap their waits for memory ([`together`]).
+//!
+//! Invariants, cited by the `SAFETY` comments here, beside the arena's A1 to A4:
+//! - **T1** A link leads to a block that was handed out for what the link says it is, and that was written whole before
+//!   the release that published the link.
+//! - **T2** The head, the words of nodes and the `next` words of leaves are atomic words to all; the rest of a leaf is
+//!   written before it is published and never again.
+//! - **T3**, **T4** What locks protect: see [`insert`]. **T5** What is reserved: see [`space`].
+//!
+//! For an order that is not that of bytes [`Factory`] makes a skiplist.
+
+mod cursor;
+mod estimate;
+mod factory;
+#[cfg(all(test, not(miri)))]
+mod image_tests;
+mod insert;
+pub(crate) mod layout;
+mod leaf;
+#[cfg(all(test, loom))]
+mod loom_tests;
+pub(crate) mod memory;
+mod node;
+pub(crate) mod params;
+mod search;
+mod space;
+#[cfg(test)]
+mod tests;
+mod together;
+mod tree;
+mod versions;
+mod walk;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind, key};
+
+use self::layout::{Link, leaf_align_bytes};
+use self::memory::{ArenaMemory, Memory};
+use self::space::{Purse, Space, overhead_max};
+use self::together::{Probe, WIDTH};
+use self::tree::Tree;
+use self::versions::first_at_or_below;
+use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::bloom::Bloom;
+use crate::image::{self, Representation};
+use crate::order::{Direction, KeyOrder};
+use crate::stripe::Stripe;
+use crate::tombstones::Tombstones;
+use crate::{Entry, Memtable, MemtableConfig, Visit, VisitMany};
+
+pub(crate) use self::factory::Factory;
+
+pub(crate) const NAME: &str = "trie";
+
+/// Batches from this size up descend together.
+const TOGETHER_MIN: usize = 3;
+
+/// A trie whose links are shifted by `SHIFT`.
+struct Trie<O, const SHIFT: u32> {
+    tree: Tree<ArenaMemory<SHIFT>>,
+    order: PhantomData<O>,
+    tombstones: Tombstones,
+}
+
+impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
+    const UPWARDS: bool = matches!(O::DIRECTION, Direction::Ascending);
+
+    /// # Errors
+    /// `InvalidArgument` for a bloom ratio out of bounds, or where the arena is too small for anything.
+    fn new(config: &MemtableConfig, arena: Arena) -> Result<Self> {
+        // No capacity: only the ratio is checked.
+        Bloom::new(&arena, &config.order.user, 0, config.bloom_ratio)?;
+        let memory = ArenaMemory::new(arena).ok_or_else(|| {
+            Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
+        })?;
+        image::begin(memory.arena(), Representation::Trie { shift: SHIFT }, memory.head(), &config.order.user)?;
+        let tombstones = Tombstones::in_arena(config.order.user.clone(), memory.tombstones_head());
+        let tree = Tree { space: Space::new(memory, config.capacity_bytes) };
+        Ok(Trie { tree, order: PhantomData, tombstones })
+    }
+
+    fn arena(&self) -> &Arena {
+        self.tree.memory().arena()
+    }
+
+    /// Inserts one entry; `purse` receives what was reserved for it.
+    fn insert_one(&self, stripe: &Stripe<space::Share>, purse: &mut Purse, entry: &Entry<'_>) {
+        purse.receive(SHIFT, entry.user_key.len() + entry.value.len());
+        if entry.kind == ValueKind::RangeDeletion {
+            self.insert_range(stripe, purse, entry);
+        } else {
+            self.tree.insert(stripe, purse, entry);
+        }
+    }
+
+    fn insert_range(&self, stripe: &Stripe<space::Share>, purse: &mut Purse, entry: &Entry<'_>) {
+        let bytes = Tombstones::bytes(entry).next_multiple_of(leaf_align_bytes(SHIFT));
+        let at = self.tree.space.leaf_block(stripe, purse, bytes, entry);
+        self.tombstones.push_at(self.arena(), Ref::from_raw((at / GRANULE_BYTES as u64) as u32), entry);
+    }
+
+    /// Inserts up to `WIDTH` entries.
+    fn insert_chunk(&self, stripe: &Stripe<space::Share>, purse: &mut Purse, chunk: &[Entry<'_>]) {
+        if chunk.len() >= TOGETHER_MIN {
+            let mut probes = [Probe::NONE; WIDTH];
+            for (probe, entry) in probes.iter_mut().zip(chunk) {
+                *probe = Probe::new(entry.user_key);
+            }
+            self.tree.probe_all::<true>(probes.get_mut(..chunk.len()).unwrap_or_default());
+        }
+        for entry in chunk {
+            self.insert_one(stripe, purse, entry);
+        }
+    }
+
+    /// Shows `visit` the versions from `newest` on at or below the lookup's number.
+    #[inline]
+    fn visit_versions(&self, newest: Link, key: &LookupKey, visit: &mut Visit<'_>) {
+        if newest.is_null() {
+            return;
+        }
+        let trailer = key::split(key.internal()).map_or(u64::MAX, |(_, trailer)| trailer);
+        let mut version = first_at_or_below(self.tree.memory(), newest, trailer);
+        while !version.is_null() {
+            let leaf = self.tree.leaf(version);
+            let (seq, kind) = leaf.version();
+            if !visit(seq, kind, leaf.value()) {
+                return;
+            }
+            version = leaf.next();
+        }
+    }
+}
+
+impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn concurrent_insert(&self) -> bool {
+        true
+    }
+
+    fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
+        entries.saturating_mul(overhead_max(SHIFT)).saturating_add(payload_bytes)
+    }
+
+    fn try_reserve(&self, bytes: usize) -> bool {
+        self.tree.space.try_reserve(bytes)
+    }
+
+    fn insert(&self, entry: Entry<'_>) {
+        let stripe = self.tree.space.stripes.mine();
+        let mut purse = Purse::default();
+        self.insert_one(stripe, &mut purse, &entry);
+        self.tree.space.settle(&stripe.own, &mut purse);
+    }
+
+    fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
+        let stripe = self.tree.space.stripes.mine();
+        loop {
+            let mut chunk = [NOTHING; WIDTH];
+            let (mut len, mut purse) = (0, Purse::default());
+            for (slot, entry) in chunk.iter_mut().zip(&mut *entries) {
+                *slot = entry;
+                len += 1;
+            }
+            self.insert_chunk(stripe, &mut purse, chunk.get(..len).unwrap_or(&chunk));
+            self.tree.space.settle(&stripe.own, &mut purse);
+            if len < WIDTH {
+                return;
+            }
+        }
+    }
+
+    fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
+        self.visit_versions(self.tree.find(key.user_key()), key, visit);
+    }
+
+    fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
+        for (chunk, first) in keys.chunks(WIDTH).zip((0..).step_by(WIDTH)) {
+            let mut probes = [Probe::NONE; WIDTH];
+            for (probe, key) in probes.iter_mut().zip(chunk) {
+                *probe = Probe::new(key.user_key());
+            }
+            self.tree.probe_all::<false>(probes.get_mut(..chunk.len()).unwrap_or_default());
+            for ((key, probe), i) in chunk.iter().zip(&probes).zip(first..) {
+                let newest = self.tree.confirm(probe.link, key.user_key());
+                self.visit_versions(newest, key, &mut |seq, kind, value| visit(i, seq, kind, value));
+            }
+        }
+    }
+
+    fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
+        Box::new(cursor::TrieCursor::new(self))
+    }
+
+    fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.fragmented(self.arena())
+    }
+
+    fn entries(&self) -> u64 {
+        self.tree.space.stripes.totals().entries
+    }
+
+    fn deletions(&self) -> u64 {
+        self.tree.space.stripes.totals().deletions
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.tree.space.stripes.totals().payload_bytes
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let (allocated, held) = (self.arena().allocated(), self.arena().held_bytes());
+        // Where nothing else is known, what no block was cut from was not touched.
+        let untouched = if held == allocated { self.tree.space.uncut_bytes() } else { 0 };
+        size_of_val(self) + held - untouched.min(held) + self.tombstones.heap_bytes()
+    }
+
+    fn reserved_bytes(&self) -> usize {
+        self.arena().reserved()
+    }
+
+    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
+        if if Self::UPWARDS { start >= end } else { start <= end } {
+            return 0;
+        }
+        self.tree.estimate(start, end, Self::UPWARDS, self.entries())
+    }
+
+    fn populate(&self) {
+        self.arena().populate();
+    }
+
+    fn seal(&self) {
+        image::seal(self.arena(), self.tree.space.stripes.totals());
+    }
+}

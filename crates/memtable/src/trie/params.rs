@@ -1,0 +1,253 @@
+//! The trie's parameters, under the names that users of ToplingDB's CSPP memtable write, with its defaults. Each does
+//! something, or is refused with the reason; `token_use_idle` and `chunk_size` alone are taken and have nothing to do,
+//! because what they tune (waiting for readers before memory is reclaimed, memory set aside for each thread) does not
+//! exist here.
+
+use base::{Error, Result};
+use serde_json::{Map, Value};
+
+use crate::arena::{ArenaConfig, CAPACITY_MAX_BYTES, IMAGE_HEADER_BYTES, Source};
+use crate::arguments::bytes_text;
+use crate::registry::Arguments;
+use crate::{Conversion, ConvertToSst, MemtableConfig, RefLogFormat};
+
+const MEM_CAP_MIN_BYTES: usize = 64 << 10;
+const MEM_CAP_DEFAULT_BYTES: usize = 2 << 30;
+
+/// CSPP's own default, so that it need not be printed.
+const CHUNK_DEFAULT_BYTES: usize = 16 << 10;
+const CHUNK_MAX_BYTES: usize = 1 << 30;
+
+/// All names, for the registry.
+pub(crate) const NAMES: &[&str] = &[
+    "mem_cap",
+    "use_vm",
+    "use_hugepage",
+    "vm_explicit_commit",
+    "accurate_memsize",
+    "token_use_idle",
+    "chunk_size",
+    "convert_to_sst",
+    "ref_log_format",
+    "sync_sst_file",
+];
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Params {
+    /// The most bytes a memtable's arena may have, whatever the write buffer's size. Address space: memory is taken as it
+    /// is used.
+    mem_cap: usize,
+    /// True: an anonymous mapping. False: the allocator's memory, all of which counts as held.
+    use_vm: bool,
+    /// True: huge pages for arenas of any size. False: for those of 4 MiB and more, which gain from them.
+    use_hugepage: bool,
+    /// True: pages are made present ahead of the writers, in steps, so that a lack of memory is a full memtable and no
+    /// signal. False: they come as they are touched.
+    vm_explicit_commit: bool,
+    /// True: the memory held is what the kernel counts, page by page: up to 0.3 ms for each gigabyte of arena, each time.
+    /// False: what was handed out, exact to a page, for two loads.
+    accurate_memsize: bool,
+    token_use_idle: bool,
+    chunk_size: usize,
+    conversion: Conversion,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            mem_cap: MEM_CAP_DEFAULT_BYTES,
+            use_vm: true,
+            use_hugepage: false,
+            vm_explicit_commit: false,
+            accurate_memsize: false,
+            token_use_idle: true,
+            chunk_size: CHUNK_DEFAULT_BYTES,
+            conversion: Conversion::default(),
+        }
+    }
+}
+
+impl Params {
+    /// # Errors
+    /// `InvalidArgument`: a value out of bounds or of the wrong kind, or values that contradict each other.
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Params> {
+        let default = Params::default();
+        let flag = |key, default| Ok::<bool, Error>(arguments.flag(key)?.unwrap_or(default));
+        let params = Params {
+            mem_cap: arguments.bytes("mem_cap", MEM_CAP_MIN_BYTES..=CAPACITY_MAX_BYTES)?.unwrap_or(default.mem_cap),
+            use_vm: flag("use_vm", default.use_vm)?,
+            use_hugepage: flag("use_hugepage", default.use_hugepage)?,
+            vm_explicit_commit: flag("vm_explicit_commit", default.vm_explicit_commit)?,
+            accurate_memsize: flag("accurate_memsize", default.accurate_memsize)?,
+            token_use_idle: flag("token_use_idle", default.token_use_idle)?,
+            chunk_size: arguments.bytes("chunk_size", 1..=CHUNK_MAX_BYTES)?.unwrap_or(default.chunk_size),
+            conversion: Conversion {
+                to_sst: arguments.choice("convert_to_sst", ConvertToSst::NAMES)?.unwrap_or(default.conversion.to_sst),
+                ref_log_format: arguments
+                    .choice("ref_log_format", RefLogFormat::NAMES)?
+                    .unwrap_or(default.conversion.ref_log_format),
+                sync_sst_file: flag("sync_sst_file", default.conversion.sync_sst_file)?,
+            },
+        };
+        params.check(arguments.name())?;
+        params.tell_what_has_no_effect();
+        Ok(params)
+    }
+
+    fn check(&self, name: &str) -> Result<()> {
+        for (key, set) in [("use_hugepage", self.use_hugepage), ("vm_explicit_commit", self.vm_explicit_commit)] {
+            if set && !self.use_vm {
+                return Err(Error::invalid_argument(format!(
+                    "{key} of memtable {name} is true, and use_vm false: it is about memory that is mapped"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_what_has_no_effect(&self) {
+        let default = Params::default();
+        if self.conversion != default.conversion {
+            tracing::warn!(
+                conversion = ?self.conversion,
+                "memtables cannot be converted to tables yet: flushes rewrite them"
+            );
+        }
+        if self.token_use_idle != default.token_use_idle {
+            tracing::info!("token_use_idle has no effect: readers of the trie hold no tokens");
+        }
+        if self.chunk_size != default.chunk_size {
+            tracing::info!("chunk_size has no effect: the trie sets no memory aside for each thread");
+        }
+    }
+
+    pub(crate) fn conversion(&self) -> Conversion {
+        self.conversion
+    }
+
+    /// The option string of the representation called `name`: what differs from the defaults, as JSON.
+    pub(crate) fn option_string(&self, name: &str) -> String {
+        let mut object = Map::new();
+        for ((key, value), (_, default)) in self.named_values().into_iter().zip(Params::default().named_values()) {
+            if value != default {
+                object.insert(key.to_owned(), value);
+            }
+        }
+        if object.is_empty() { name.to_owned() } else { format!("{name}:{}", Value::Object(object)) }
+    }
+
+    fn named_values(&self) -> [(&'static str, Value); NAMES.len()] {
+        let size = |bytes: usize| Value::String(bytes_text(bytes));
+        [
+            ("mem_cap", size(self.mem_cap)),
+            ("use_vm", Value::Bool(self.use_vm)),
+            ("use_hugepage", Value::Bool(self.use_hugepage)),
+            ("vm_explicit_commit", Value::Bool(self.vm_explicit_commit)),
+            ("accurate_memsize", Value::Bool(self.accurate_memsize)),
+            ("token_use_idle", Value::Bool(self.token_use_idle)),
+            ("chunk_size", size(self.chunk_size)),
+            ("convert_to_sst", name_of(ConvertToSst::NAMES, self.conversion.to_sst)),
+            ("ref_log_format", name_of(RefLogFormat::NAMES, self.conversion.ref_log_format)),
+            ("sync_sst_file", Value::Bool(self.conversion.sync_sst_file)),
+        ]
+    }
+
+    /// The arena of a memtable made with `config`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where a batch needs more than `mem_cap` allows.
+    pub(crate) fn arena<'a>(&self, config: &'a MemtableConfig) -> Result<ArenaConfig<'a>> {
+        let capacity = config.capacity_bytes.min(self.mem_cap).min(CAPACITY_MAX_BYTES - IMAGE_HEADER_BYTES);
+        if capacity < config.room_bytes {
+            return Err(Error::invalid_argument(format!(
+                "a batch that needs {} bytes of memtable is larger than mem_cap ({}); raise mem_cap, or write smaller \
+                 batches",
+                config.room_bytes,
+                bytes_text(self.mem_cap)
+            )));
+        }
+        Ok(ArenaConfig {
+            capacity,
+            source: if self.use_vm { Source::Mapping } else { Source::Heap },
+            huge_pages: self.use_hugepage,
+            commits_ahead: self.vm_explicit_commit,
+            exact_accounting: self.accurate_memsize,
+            image: config.image.as_ref(),
+        })
+    }
+}
+
+fn name_of<T: PartialEq>(names: &[(&str, T)], value: T) -> Value {
+    let found = names.iter().find(|(_, choice)| *choice == value);
+    Value::from(found.expect("every choice has a name").0)
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{FamilyId, InternalOrder};
+
+    use super::*;
+
+    fn params(option: &str) -> Result<Params> {
+        let mut arguments = Arguments::parse(option)?;
+        arguments.settle(None, NAMES)?;
+        Params::from_arguments(&arguments)
+    }
+
+    #[test]
+    fn what_is_printed_is_parsed_and_defaults_are_not_printed() {
+        assert_eq!(params("cspp").expect("defaults").option_string("trie"), "trie");
+        for (option, expected) in [
+            (r#"cspp:{"mem_cap":"16G","use_vm":true}"#, r#"trie:{"mem_cap":"16G"}"#),
+            ("{id=trie;mem_cap=2G;chunk_size=16K}", "trie"),
+            (r#"trie:{"mem_cap":1048576,"use_vm":false}"#, r#"trie:{"mem_cap":"1M","use_vm":false}"#),
+            (
+                r#"cspp:{"convert_to_sst":"kFileMmap","sync_sst_file":false,"ref_log_format":"kNoLogRef"}"#,
+                r#"trie:{"convert_to_sst":"kFileMmap","ref_log_format":"kNoLogRef","sync_sst_file":false}"#,
+            ),
+            (
+                "{id=trie;use_hugepage=1;vm_explicit_commit=1;accurate_memsize=1;token_use_idle=0;chunk_size=1M}",
+                r#"trie:{"use_hugepage":true,"vm_explicit_commit":true,"accurate_memsize":true,"token_use_idle":false,"chunk_size":"1M"}"#,
+            ),
+        ] {
+            let parsed = params(option).expect(option);
+            assert_eq!(parsed.option_string("trie"), expected);
+            assert_eq!(params(expected).expect(expected), parsed);
+        }
+        assert_eq!(Params::default().named_values().map(|(name, _)| name), NAMES);
+    }
+
+    #[test]
+    fn contradictions_and_values_out_of_bounds_are_refused() {
+        let error = |option: &str| params(option).expect_err(option).message().to_owned();
+        assert_eq!(
+            error("{id=cspp;mem_cap=64G}"),
+            r#"mem_cap of memtable cspp is "64G", not a number from 64K to 32G"#
+        );
+        assert_eq!(
+            error(r#"cspp:{"convert_to_sst":"kfilemmap"}"#),
+            r#"convert_to_sst of memtable cspp is "kfilemmap", not kDontConvert or kDumpMem or kFileMmap"#
+        );
+        assert_eq!(error(r#"cspp:{"memcap":1}"#), r#"memtable cspp has no argument "memcap"; did you mean "mem_cap"?"#);
+        assert!(error("cspp:2G").contains("no argument \"2G\" without a name"));
+        for key in ["use_hugepage", "vm_explicit_commit"] {
+            assert!(error(&format!("{{id=trie;use_vm=0;{key}=true}}")).contains("use_vm false"), "{key}");
+        }
+    }
+
+    #[test]
+    fn mem_cap_bounds_the_arena_and_names_itself_to_a_batch_that_is_larger() {
+        let params = params("{id=trie;mem_cap=1M;use_vm=0;accurate_memsize=1}").expect("valid");
+        let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 64 << 20);
+        let arena = params.arena(&config).expect("smaller");
+        assert_eq!((arena.capacity, arena.source, arena.exact_accounting), (1 << 20, Source::Heap, true));
+        config.room_bytes = (1 << 20) + 1;
+        let error = params.arena(&config).err().expect("too large");
+        assert!(error.message().contains("1048577 bytes of memtable is larger than mem_cap (1M)"), "{error}");
+        config.capacity_bytes = 64 << 10;
+        config.room_bytes = 0;
+        assert_eq!(params.arena(&config).expect("as asked").capacity, 64 << 10);
+        config.capacity_bytes = usize::MAX;
+        assert_eq!(Params::default().arena(&config).expect("capped").capacity, 2 << 30);
+    }
+}

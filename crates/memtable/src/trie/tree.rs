@@ -1,0 +1,162 @@
+//! Descending the trie: by a key's bytes at the depths of nodes, skipping what lies between. So a descent proves nothing
+//! of the bytes skipped: whoever arrives at a leaf compares the whole key once.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use super::layout::{Kind, Link, Offset, ROOT_AT, Target};
+use super::leaf::Leaf;
+use super::memory::Memory;
+use super::node::Node;
+use super::space::Space;
+
+pub(super) struct Tree<M> {
+    pub(super) space: Space<M>,
+}
+
+impl<M: Memory> Tree<M> {
+    #[inline]
+    pub(super) fn memory(&self) -> &M {
+        &self.space.memory
+    }
+
+    #[inline]
+    pub(super) fn leaf(&self, link: Link) -> Leaf<'_, M> {
+        Leaf::of(self.memory(), link)
+    }
+
+    #[inline]
+    pub(super) fn node(&self, link: Link) -> Node<'_, M> {
+        Node::of(self.memory(), link)
+    }
+
+    /// Where the link to the root lies.
+    #[inline]
+    pub(super) fn root_at(&self) -> Offset {
+        self.memory().head() + ROOT_AT
+    }
+
+    /// The link in the head or in a node at `at`.
+    #[inline]
+    pub(super) fn link_at(&self, at: Offset) -> Link {
+        // SAFETY: callers name the root's word, or one they found in a published node (T1, T2).
+        Link(unsafe { self.memory().load(at, Acquire) })
+    }
+
+    #[inline]
+    pub(super) fn root(&self) -> Link {
+        self.link_at(self.root_at())
+    }
+
+    /// The depth of the node that `link` leads to, below a node whose byte is before `from`.
+    #[inline]
+    pub(super) fn depth(&self, link: Link, from: usize) -> usize {
+        if link.target() == Target::Dense { from } else { self.node(link).depth() }
+    }
+
+    /// Goes from the node that `link` leads to, reached with `from` bytes of `key` used, to the child that the key's next
+    /// byte chooses; to the node's own leaf where the key ends there; else to nowhere.
+    #[inline(always)]
+    pub(super) fn step(&self, link: Link, from: &mut usize, key: &[u8]) -> Link {
+        let node = self.node(link);
+        let target = link.target();
+        // Of an N256 that skips nothing the header is never read: a cache line less.
+        let header = match target {
+            Target::Dense | Target::N256 => None,
+            _ => Some(node.header()),
+        };
+        let depth = if target == Target::Dense { *from } else { node.depth() };
+        let Some(&byte) = key.get(depth) else {
+            return if key.len() == depth { node.own() } else { Link::NULL };
+        };
+        *from = depth + 1;
+        let at = match header {
+            None => Some(node.child_at(Kind::N256, byte.into())),
+            Some(header) if target == Target::N4 => node.find_in_n4(header, byte),
+            Some(header) => node.find(header, byte),
+        };
+        at.map_or(Link::NULL, |at| node.link(at))
+    }
+
+    /// The newest version of `key`, or null.
+    #[inline]
+    pub(super) fn find(&self, key: &[u8]) -> Link {
+        let (mut link, mut from) = (self.root(), 0);
+        while !link.is_leaf() {
+            link = self.step(link, &mut from, key);
+        }
+        self.confirm(link, key)
+    }
+
+    /// The leaf that a descent for `key` arrived at, where it is that key's.
+    #[inline]
+    pub(super) fn confirm(&self, link: Link, key: &[u8]) -> Link {
+        if !link.is_null() && same_bytes(self.leaf(link).user_key(), key) { link } else { Link::NULL }
+    }
+
+    /// Asks for what a descent for `key` will read first behind `link`.
+    #[inline]
+    pub(super) fn prefetch(&self, link: Link, from: usize, key: &[u8]) {
+        let at = match link.target() {
+            Target::Leaf => link.leaf_offset(M::SHIFT),
+            Target::Dense => {
+                let byte = key.get(from).copied().unwrap_or(0);
+                self.node(link).child_at(Kind::N256, byte.into())
+            }
+            Target::N4 | Target::Middle | Target::N256 => link.node_offset(M::SHIFT),
+        };
+        self.memory().prefetch(at);
+    }
+}
+
+/// Equality, without a call to `memcmp` where keys are short.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    const FIRST_AND_LAST_MAX: usize = 16;
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
+        (Some(x), Some(y)) if a.len() <= FIRST_AND_LAST_MAX => {
+            u64::from_ne_bytes(*x) == u64::from_ne_bytes(*y) && a.last_chunk::<8>() == b.last_chunk::<8>()
+        }
+        _ => a == b,
+    }
+}
+
+/// Bytes that `a` and `b` share from their beginnings.
+#[inline]
+pub(super) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    let mut shared = 0;
+    for (x, y) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differing != 0 {
+            return shared + (differing.trailing_zeros() / 8) as usize;
+        }
+        shared += 8;
+    }
+    let (x, y) = (a.get(shared..).unwrap_or(&[]), b.get(shared..).unwrap_or(&[]));
+    shared + x.iter().zip(y).take_while(|(x, y)| x == y).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_prefixes_end_where_keys_part_or_end() {
+        let a: Vec<u8> = (0..40).collect();
+        for len in 0..=40 {
+            for other_len in 0..=40 {
+                assert_eq!(shared_prefix(&a[..len], &a[..other_len]), len.min(other_len));
+                assert_eq!(same_bytes(&a[..len], &a[..other_len]), len == other_len);
+                let mut b = a[..other_len].to_vec();
+                for at in 0..other_len.min(len) {
+                    b[at] ^= 0x80;
+                    assert_eq!(shared_prefix(&a[..len], &b), at);
+                    assert!(!same_bytes(&a[..len], &b));
+                    b[at] ^= 0x80;
+                }
+            }
+        }
+    }
+}
