@@ -1,4 +1,4 @@
-//! The command line: `db`, `compare`, `report`.
+//! The command line: `db`, `memtable`, `persist`, `compare`, `report`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,9 +7,10 @@ use base::Result;
 use clap::Subcommand;
 
 use crate::compare::{self, Comparison};
-use crate::flags::{self, Flags};
-use crate::harness;
-use crate::report;
+use crate::flags::{FlagSet, Flags, asks_for_help};
+use crate::memtable::{self, MemtableFlags};
+use crate::persist::{self, PersistFlags};
+use crate::{harness, report};
 
 /// What `bench` takes.
 #[derive(clap::Args, Debug)]
@@ -23,6 +24,20 @@ enum Command {
     /// Runs benchmarks under db_bench's names and flags; `--help` lists them.
     #[command(disable_help_flag = true)]
     Db {
+        /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Runs benchmarks of memtables by themselves under memtablerep_bench's names and flags; `--help` lists them.
+    #[command(disable_help_flag = true)]
+    Memtable {
+        /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Times batches that are written and flushed at once, on a growing database; `--help` lists the flags.
+    #[command(disable_help_flag = true)]
+    Persist {
         /// `--flag=value` or `-flag=value`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
@@ -51,14 +66,34 @@ pub fn run(args: &Args) -> Result<()> {
     let vfs = vfs::RealVfs::new();
     match &args.command {
         Command::Db { flags } => {
-            let given: Vec<String> = flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
-            if given.iter().any(|flag| flag.trim_start_matches('-') == "help") {
-                println!("{}\nBenchmarks:\n{}", flags::help(), harness::help());
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}\nBenchmarks:\n{}", Flags::help(), harness::help());
                 return Ok(());
             }
             harness::run(&Flags::parse(&given)?, &vfs)
         }
+        Command::Memtable { flags } => {
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}\nBenchmarks:\n{}", MemtableFlags::help(), memtable::help());
+                return Ok(());
+            }
+            memtable::run(&MemtableFlags::parse(&given)?, &vfs)
+        }
+        Command::Persist { flags } => {
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}", PersistFlags::help());
+                return Ok(());
+            }
+            persist::run(&PersistFlags::parse(&given)?, &vfs)
+        }
         Command::Compare(comparison) => compare::run(comparison, &vfs),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),
     }
+}
+
+fn texts(flags: &[OsString]) -> Vec<String> {
+    flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect()
 }

@@ -8,14 +8,17 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use base::{Error, Result};
+use memtable::factory_from_option_string;
 use rustix::time::{ClockId, clock_gettime};
 use spillway::Db;
-use vfs::{AppendFile, IfExists, IoClass, Vfs};
+use vfs::Vfs;
 
-use crate::flags::Flags;
+use crate::flags::{FlagValue, Flags};
 use crate::options::open_options;
 use crate::outcome::{Circumstances, Outcome};
+use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
 use crate::state;
+use crate::switches::Switches;
 use crate::tally::Tally;
 use crate::work::{BENCHMARKS, Benchmark, Ground, Thread};
 use crate::workload::{Rng, Values};
@@ -34,59 +37,42 @@ pub fn help() -> String {
 /// # Errors
 /// As [`run_benchmarks`].
 pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
-    if flags.json == "-" {
-        return run_benchmarks(flags, vfs, &mut std::io::stderr(), &mut |line| {
-            println!("{line}");
-            Ok(())
-        });
-    }
-    let mut file: Option<Box<dyn AppendFile>> = match flags.json.as_str() {
-        "" => None,
-        path => Some(vfs.create(Path::new(path), IfExists::Truncate)?),
-    };
-    run_benchmarks(flags, vfs, &mut std::io::stdout(), &mut |line| match &mut file {
-        Some(file) => file.append(format!("{line}\n").as_bytes(), IoClass::Other),
-        None => Ok(()),
-    })
+    with_sinks(vfs, &flags.json, |text, json| run_benchmarks(flags, vfs, text, json))
 }
 
 /// Runs the benchmarks that the flags name, writing text to `text` and each outcome's JSON to `json`.
 ///
 /// # Errors
-/// `InvalidArgument`: a benchmark that does not exist. Otherwise the first failure of an operation.
-pub fn run_benchmarks(
-    flags: &Flags,
-    vfs: &Arc<dyn Vfs>,
-    text: &mut dyn Write,
-    json: &mut dyn FnMut(&str) -> Result<()>,
-) -> Result<()> {
+/// `InvalidArgument`: a benchmark or a memtable that does not exist. Otherwise the first failure of an operation.
+pub fn run_benchmarks(flags: &Flags, vfs: &Arc<dyn Vfs>, text: &mut dyn Write, json: &mut JsonLine<'_>) -> Result<()> {
     let names: Vec<&str> = flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let unknown = |name: &&&str| !BENCHMARKS.iter().any(|b| b.name == **name) && !state::is_command(name);
     if let Some(name) = names.iter().find(unknown) {
         return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
     }
-    let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
-    let mut session = Session { flags, vfs: vfs.clone(), db: None, rng: Rng::new(seed) };
+    let mut sessions = Session::all(flags, vfs)?;
+    let alone = sessions.len() == 1;
     write_text(text, &header(flags))?;
     for name in names {
-        let outcome = match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
-            Some(benchmark) => Some(session.run(benchmark, text)?),
-            None => state::run(name, session.open(false)?, &Ground::new(flags, vfs.as_ref()), text)?,
-        };
-        if let Some(outcome) = outcome {
-            json(&serde_json::to_string(&outcome).map_err(|e| Error::invalid_argument(e.to_string()))?)?;
+        for session in &mut sessions {
+            if !alone {
+                write_text(text, &format!("memtable {}:", session.memtable))?;
+            }
+            if let Some(outcome) = session.run_named(name, text)? {
+                json(&json_of(&outcome)?)?;
+            }
+            if !alone {
+                session.open(false)?.wait_for_compaction()?;
+            }
         }
     }
-    if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
-        state::print(db, "rocksdb.options-statistics", text)?;
+    for session in &mut sessions {
+        if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
+            state::print(db, "rocksdb.options-statistics", text)?;
+        }
+        session.close()?;
     }
-    session.close()
-}
-
-/// # Errors
-/// `Io`: the text's reader is gone.
-pub fn write_text(text: &mut dyn Write, line: &str) -> Result<()> {
-    writeln!(text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
+    Ok(())
 }
 
 fn header(flags: &Flags) -> String {
@@ -100,7 +86,7 @@ fn header(flags: &Flags) -> String {
         flags.num,
         (flags.num * entry as u64) as f64 / f64::from(1 << 20),
         flags.compression_type,
-        flags.memtablerep,
+        flags.memtablerep.show(),
         flags.db,
     )
 }
@@ -110,32 +96,53 @@ pub fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-/// A run: the database stays open from one benchmark to the next.
+/// A run with one memtable: the database stays open from one benchmark to the next.
 struct Session<'a> {
     flags: &'a Flags,
+    /// Its option string.
+    memtable: &'a str,
+    path: PathBuf,
     vfs: Arc<dyn Vfs>,
     db: Option<Db>,
     /// Where the benchmarks' random numbers start: no two have the same, or a read would follow in a write's steps.
     rng: Rng,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    /// One for each memtable; with several, each has a folder of its own in the database's.
+    fn all(flags: &'a Flags, vfs: &Arc<dyn Vfs>) -> Result<Vec<Session<'a>>> {
+        let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
+        let options = flags.memtablerep.options();
+        let mut sessions = Vec::new();
+        for (at, memtable) in options.iter().enumerate() {
+            factory_from_option_string(memtable)?;
+            let mut path = PathBuf::from(&flags.db);
+            if options.len() > 1 {
+                path.push(format!("memtable-{at}"));
+            }
+            sessions.push(Session { flags, memtable, path, vfs: vfs.clone(), db: None, rng: Rng::new(seed) });
+        }
+        if options.len() > 1 {
+            vfs.create_dir_all(Path::new(&flags.db))?;
+        }
+        Ok(sessions)
+    }
+
     /// The open database; a new one where `fresh`.
     fn open(&mut self, fresh: bool) -> Result<&Db> {
-        let path = PathBuf::from(&self.flags.db);
         if fresh {
             if self.flags.use_existing_db {
                 return Err(Error::invalid_argument("--use_existing_db, and a benchmark that wants a new database"));
             }
             self.close()?;
-            if self.vfs.exists(&path)? {
-                Db::destroy(&path, None, &self.vfs)?;
+            if self.vfs.exists(&self.path)? {
+                Db::destroy(&self.path, None, &self.vfs)?;
             }
         }
         if self.db.is_none() {
-            let mut options = open_options(self.flags)?;
+            let mut options = open_options(self.flags, self.memtable)?;
             options.vfs = self.vfs.clone();
-            self.db = Some(Db::open(&path, &options)?);
+            self.db = Some(Db::open(&self.path, &options)?);
         }
         self.db.as_ref().ok_or_else(|| Error::closed("the database was not opened"))
     }
@@ -144,21 +151,35 @@ impl Session<'_> {
         self.db.take().map_or(Ok(()), |db| db.close())
     }
 
+    /// Runs a benchmark or a command. Some commands have no outcome.
+    fn run_named(&mut self, name: &str, text: &mut dyn Write) -> Result<Option<Outcome>> {
+        match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
+            Some(benchmark) => self.run(benchmark, text).map(Some),
+            None => {
+                let (flags, memtable, vfs) = (self.flags, self.memtable, self.vfs.clone());
+                let ground = Ground::new(flags, memtable, vfs.as_ref());
+                state::run(name, self.open(false)?, &ground, text)
+            }
+        }
+    }
+
     fn run(&mut self, benchmark: &Benchmark, text: &mut dyn Write) -> Result<Outcome> {
         let mut flags = self.flags.clone();
         (benchmark.adjust)(&mut flags);
-        let vfs = self.vfs.clone();
+        let (vfs, memtable) = (self.vfs.clone(), self.memtable);
         let seed = self.rng.next() ^ base_of(benchmark.name);
         let db = self.open(benchmark.fresh)?;
-        let ground = Ground::new(&flags, vfs.as_ref());
+        let ground = Ground::new(&flags, memtable, vfs.as_ref());
+        let switches_before = Switches::of(db);
         let cpu_before = processor_time();
         let (total, background_writes) = run_threads(benchmark, db, &ground, seed)?;
         let about = Circumstances {
             bench: benchmark.name,
-            memtable: &flags.memtablerep,
+            memtable,
             threads: flags.threads,
             cpu: processor_time().saturating_sub(cpu_before),
             background_writes,
+            switch_max_us: Switches::longest_since(switches_before, db),
         };
         let outcome = Outcome::new(&about, &total)?;
         write_text(text, &outcome.text(total.looked_up))?;

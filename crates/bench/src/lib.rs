@@ -1,8 +1,9 @@
 //! Benchmarks under the names, flags and output of RocksDB's `db_bench`, so that both can be run with one command line
 //! and their outputs be read by one parser.
 //!
-//! `db` runs them here, `compare` runs both programs in turns and keeps what they print as data, `report` draws the
-//! documentation's tables from that data.
+//! `db` runs them here, `compare` runs both programs in turns and keeps what they print as data; `memtable` runs those of
+//! `memtablerep_bench` on memtables by themselves, `persist` times writes that are flushed at once; `report` draws the
+//! documentation's tables from all that data.
 
 pub mod cli;
 mod compare;
@@ -10,10 +11,15 @@ mod flags;
 mod harness;
 mod latency;
 mod machine;
+mod medians;
+mod memtable;
 mod options;
 mod outcome;
+mod persist;
 mod report;
+mod sinks;
 mod state;
+mod switches;
 mod tally;
 mod work;
 mod workload;

@@ -40,6 +40,35 @@ impl Machine {
     }
 }
 
+/// Where, when and with what code something was measured.
+pub struct Occasion {
+    pub machine: Machine,
+    pub commit: String,
+    pub unix_time_s: u64,
+}
+
+impl Occasion {
+    /// This one; the file system is the one that `dir` lies on.
+    pub fn now(vfs: &dyn Vfs, dir: &Path) -> Occasion {
+        let machine = Machine::describe(vfs, dir);
+        Occasion { machine, commit: commit(), unix_time_s: vfs.unix_time_us() / 1_000_000 }
+    }
+
+    /// Writes it into a record's fields.
+    pub fn put_into(&self, machine: &mut Machine, commit: &mut String, unix_time_s: &mut u64) {
+        machine.clone_from(&self.machine);
+        commit.clone_from(&self.commit);
+        *unix_time_s = self.unix_time_s;
+    }
+}
+
+/// Bytes of memory that this process holds; 0 where the system does not tell.
+pub fn resident_bytes(vfs: &dyn Vfs) -> u64 {
+    let pages = proc_text(vfs, "/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or_default() * rustix::param::page_size() as u64
+}
+
 /// The type of the file system that `dir` lies on: that of the longest mount point above it.
 fn file_system(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
     let dir = vfs.canonicalize(dir).ok()?;
@@ -81,7 +110,7 @@ fn ticks_in(stat: &str) -> Option<u64> {
 }
 
 /// The commit that the working directory stands at, with `+` where files differ from it; empty outside a repository.
-pub fn commit() -> String {
+fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -110,5 +139,6 @@ mod tests {
         assert!(machine.cores > 0 && !machine.kernel.is_empty() && !machine.file_system.is_empty(), "{machine:?}");
         assert!(processor_time_of(vfs.as_ref(), std::process::id()).is_some());
         assert!(processor_time_of(vfs.as_ref(), u32::MAX).is_none());
+        assert!(resident_bytes(vfs.as_ref()) > 1 << 20);
     }
 }

@@ -6,8 +6,9 @@ use base::{Error, Result};
 use spillway::Db;
 use spillway::compaction::CompactRangeOptions;
 
-use crate::harness::{processor_time, write_text};
+use crate::harness::processor_time;
 use crate::outcome::{Circumstances, Outcome};
+use crate::sinks::write_text;
 use crate::tally::{Operation, Tally};
 use crate::work::Ground;
 
@@ -58,9 +59,15 @@ fn timed(
     tally.finish(Operation::Write, 1)?;
     tally.end();
     let cpu = processor_time().saturating_sub(cpu_before);
-    let memtable = &ground.flags.memtablerep;
-    let outcome =
-        Outcome::new(&Circumstances { bench: name, memtable, threads: 1, cpu, background_writes: None }, &tally)?;
+    let about = Circumstances {
+        bench: name,
+        memtable: ground.memtable,
+        threads: 1,
+        cpu,
+        background_writes: None,
+        switch_max_us: None,
+    };
+    let outcome = Outcome::new(&about, &tally)?;
     write_text(text, &outcome.text(0))?;
     Ok(outcome)
 }

@@ -12,13 +12,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result};
+use memtable::factory_from_option_string;
 use vfs::{IfExists, IoClass, Vfs};
 
 pub use output::Distribution;
 pub use record::Record;
 
-use crate::machine::{self, Machine};
+use crate::flags::split_list;
+use crate::machine::Occasion;
+use crate::sinks::json_of;
 use side::Side;
+pub use suite::Suite;
 use suite::{Scale, Step};
 
 /// What `compare` takes.
@@ -30,6 +34,12 @@ pub struct Comparison {
     /// The file of JSON lines to write.
     #[arg(long)]
     out: PathBuf,
+    /// What is run.
+    #[arg(long, value_enum, default_value_t = Suite::Standard)]
+    suite: Suite,
+    /// Memtables of this side, as option strings separated by commas. RocksDB always has its skiplist.
+    #[arg(long, default_value = "skip_list")]
+    memtables: String,
     /// Keys of the fills.
     #[arg(long, default_value_t = 20_000_000)]
     num: u64,
@@ -58,28 +68,26 @@ pub fn run(comparison: &Comparison, vfs: &Arc<dyn Vfs>) -> Result<()> {
     let vfs = vfs.as_ref();
     vfs.create_dir_all(&comparison.dir)?;
     let scale = Scale { num: comparison.num, reads: comparison.reads };
-    let steps: Vec<Step> = suite::steps(&scale).into_iter().filter(|step| comparison.wants(step.name)).collect();
+    let steps = comparison.suite.steps(&scale);
+    let steps: Vec<Step> = steps.into_iter().filter(|step| comparison.wants(step.name)).collect();
     if steps.is_empty() {
-        return Err(Error::invalid_argument(format!("no step's name begins so; there are: {}", suite::names())));
+        let names = comparison.suite.names();
+        return Err(Error::invalid_argument(format!("no step's name begins so; there are: {names}")));
     }
-    let sides = [Side::rocksdb(&comparison.db_bench)?, Side::spillway()?];
-    let about = About {
-        machine: Machine::describe(vfs, &comparison.dir),
-        commit: machine::commit(),
-        unix_time_s: vfs.unix_time_us() / 1_000_000,
-    };
+    let sides = comparison.sides()?;
+    let occasion = Occasion::now(vfs, &comparison.dir);
     let mut out = vfs.create(&comparison.out, IfExists::Truncate)?;
     for round in 0..comparison.rounds {
         for step in &steps {
-            // Whoever goes first finds the disk and the page cache as the other left them: they take turns.
-            let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
-            for side in order.into_iter().filter_map(|at: usize| sides.get(at)) {
+            // Whoever goes first finds the disk and the page cache as another left them: they take turns.
+            for turn in 0..sides.len() {
+                let Some(side) = sides.get((turn + round as usize) % sides.len()) else { continue };
                 for mut record in measure(vfs, comparison, step, side)? {
                     record.round = round;
-                    about.put_into(&mut record);
+                    record.suite = comparison.suite;
+                    occasion.put_into(&mut record.machine, &mut record.commit, &mut record.unix_time_s);
                     println!("{}", record.summary());
-                    let line = serde_json::to_string(&record).map_err(|e| Error::invalid_argument(e.to_string()))?;
-                    out.append(format!("{line}\n").as_bytes(), IoClass::Other)?;
+                    out.append(format!("{}\n", json_of(&record)?).as_bytes(), IoClass::Other)?;
                 }
             }
         }
@@ -90,7 +98,8 @@ pub fn run(comparison: &Comparison, vfs: &Arc<dyn Vfs>) -> Result<()> {
 /// Runs a step on one side, and deletes the database that it leaves.
 fn measure(vfs: &dyn Vfs, comparison: &Comparison, step: &Step, side: &Side) -> Result<Vec<Record>> {
     let dir = comparison.dir.join(side.name());
-    let flags = step.flags(&comparison.flags);
+    let mut flags = step.flags(&comparison.flags);
+    side.choose_memtable(&mut flags);
     let sections = side.run(vfs, &dir, &flags)?;
     remove_database(vfs, &dir)?;
     let mut records = Record::from_sections(side, step.name, sections.get(step.stage..).unwrap_or_default());
@@ -101,23 +110,20 @@ fn measure(vfs: &dyn Vfs, comparison: &Comparison, step: &Step, side: &Side) -> 
 }
 
 impl Comparison {
+    /// RocksDB, and this program once for each memtable.
+    fn sides(&self) -> Result<Vec<Side>> {
+        let memtables = split_list(&self.memtables)
+            .ok_or_else(|| Error::invalid_argument(format!("--memtables cannot be {:?}", self.memtables)))?;
+        let mut sides = vec![Side::rocksdb(&self.db_bench)?];
+        for memtable in &memtables {
+            factory_from_option_string(memtable)?;
+            sides.push(Side::spillway(memtable)?);
+        }
+        Ok(sides)
+    }
+
     fn wants(&self, step: &str) -> bool {
         self.steps.as_ref().is_none_or(|names| names.split(',').any(|name| step.starts_with(name.trim())))
-    }
-}
-
-/// What all records of a run have in common.
-struct About {
-    machine: Machine,
-    commit: String,
-    unix_time_s: u64,
-}
-
-impl About {
-    fn put_into(&self, record: &mut Record) {
-        record.machine = self.machine.clone();
-        record.commit = self.commit.clone();
-        record.unix_time_s = self.unix_time_s;
     }
 }
 

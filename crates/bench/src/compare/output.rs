@@ -14,6 +14,7 @@ pub struct Line {
     pub ops: u64,
     pub mb_per_s: f64,
     pub found: Option<u64>,
+    pub switch_max_us: Option<f64>,
 }
 
 /// The distribution of one kind of operation's times, in microseconds.
@@ -51,8 +52,14 @@ impl Line {
             ops: before("operations")? as u64,
             mb_per_s: before("MB/s").unwrap_or_default(),
             found,
+            switch_max_us: rest.split_once("longest memtable switch ").and_then(|(_, rest)| number(rest)),
         })
     }
+}
+
+/// The number that a text begins with.
+fn number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Collects the distributions printed under a benchmark's line.
@@ -103,6 +110,9 @@ mod tests {
         let line = line.unwrap();
         assert_eq!((line.bench.as_str(), line.ops, line.found), ("readrandom", 20000, Some(17)));
         assert_eq!((line.us_per_op, line.ops_per_s, line.wall_s, line.mb_per_s), (0.453, 2187944.0, 0.009, 0.2));
+        let switched =
+            "fillseq : 1.0 micros/op 9 ops/sec 1.0 seconds 9 operations; (longest memtable switch 12.5 micros)";
+        assert_eq!(Line::parse(switched).unwrap().switch_max_us, Some(12.5));
         let mixed = "readrandomwriterandom :       1.593 micros/op 627293 ops/sec 0.032 seconds 20000 operations; ( reads:18000 writes:2000 total:20000 found:18000)";
         assert_eq!(Line::parse(mixed).unwrap().bench, "readrandomwriterandom");
         for other in ["DB path: [/x]", "Level Files Size(MB)", "", "Count: 5 Average: 1.0  StdDev: 0.1"] {

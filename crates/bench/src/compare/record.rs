@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output::Distributions;
 use super::side::{Section, Side};
+use super::suite::Suite;
 use crate::machine::Machine;
 
 /// What was measured, and under which conditions.
@@ -12,6 +13,10 @@ pub struct Record {
     /// `rocksdb` or `spillway`.
     pub engine: String,
     pub version: String,
+    #[serde(default = "first_memtable")]
+    pub memtable: String,
+    #[serde(default)]
+    pub suite: Suite,
     pub step: String,
     pub bench: String,
     pub round: u32,
@@ -30,12 +35,20 @@ pub struct Record {
     /// The same, processor time of all threads.
     pub idle_cpu_us_per_op: Option<f64>,
     pub found: Option<u64>,
+    /// The longest that a writer was held up by a memtable switch, where Spillway kept statistics.
+    #[serde(default)]
+    pub switch_max_us: Option<f64>,
     /// Empty where single operations were not timed.
     pub latency: Distributions,
     pub flags: String,
     pub machine: Machine,
     pub commit: String,
     pub unix_time_s: u64,
+}
+
+/// Of the runs that were kept before there was a choice.
+fn first_memtable() -> String {
+    "skip_list".to_owned()
 }
 
 impl Record {
@@ -46,6 +59,7 @@ impl Record {
             Record {
                 engine: side.name().to_owned(),
                 version: side.version.clone(),
+                memtable: side.memtable.clone(),
                 step: step.to_owned(),
                 bench: line.bench.clone(),
                 ops: line.ops,
@@ -57,6 +71,7 @@ impl Record {
                 idle_wall_s: section.idle.map(|idle| line.wall_s + idle.wall.as_secs_f64()),
                 idle_cpu_us_per_op: section.idle.map(|idle| per_op(section.cpu + idle.cpu)),
                 found: line.found,
+                switch_max_us: line.switch_max_us,
                 latency: section.distributions.clone(),
                 ..Record::default()
             }
@@ -68,8 +83,8 @@ impl Record {
     pub fn summary(&self) -> String {
         let idle = self.idle_wall_s.map_or(String::new(), |idle| format!(", idle after {idle:.1} s"));
         format!(
-            "round {} {:<12} {:<9} {:<22} {:>10.0} ops/s  {:>7.3} us CPU/op{idle}",
-            self.round, self.step, self.engine, self.bench, self.ops_per_s, self.cpu_us_per_op
+            "round {} {:<12} {:<9} {:<12} {:<22} {:>10.0} ops/s  {:>7.3} us CPU/op{idle}",
+            self.round, self.step, self.engine, self.memtable, self.bench, self.ops_per_s, self.cpu_us_per_op
         )
     }
 }

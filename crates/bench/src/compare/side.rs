@@ -16,6 +16,11 @@ use crate::machine::processor_time_of;
 /// RocksDB's event log, at most: it grows by a few hundred bytes per table.
 const EVENT_LOG_BYTES_MAX: u64 = 256 << 20;
 
+/// RocksDB's default, and the only one that takes concurrent writers.
+const ROCKSDB_MEMTABLE: &str = "skip_list";
+
+const MEMTABLE_FLAG: &str = "--memtablerep=";
+
 /// Lines kept to explain a failure.
 const LAST_WORDS: usize = 5;
 
@@ -49,6 +54,8 @@ enum Engine {
 pub struct Side {
     engine: Engine,
     pub version: String,
+    /// The memtable's option string.
+    pub memtable: String,
     program: PathBuf,
     arguments: Vec<OsString>,
 }
@@ -64,19 +71,26 @@ impl Side {
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         // Without a terminal, the C library holds output back in blocks: lines must arrive when they are printed.
         let arguments = vec!["-oL".into(), db_bench.into(), "--progress_reports=false".into()];
-        Ok(Side { engine: Engine::RocksDb, version, program: "stdbuf".into(), arguments })
+        let memtable = ROCKSDB_MEMTABLE.to_owned();
+        Ok(Side { engine: Engine::RocksDb, version, memtable, program: "stdbuf".into(), arguments })
     }
 
     /// The program that is running.
     ///
     /// # Errors
     /// `Io`: the system does not tell where it lies.
-    pub fn spillway() -> Result<Side> {
+    pub fn spillway(memtable: &str) -> Result<Side> {
         let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
         let within_cli = program.file_stem().is_some_and(|name| name == "spillway");
         let arguments = if within_cli { vec!["bench".into(), "db".into()] } else { vec!["db".into()] };
         let version = format!("spillway {}", env!("CARGO_PKG_VERSION"));
-        Ok(Side { engine: Engine::Spillway, version, program, arguments })
+        Ok(Side { engine: Engine::Spillway, version, memtable: memtable.to_owned(), program, arguments })
+    }
+
+    /// Puts this side's memtable in the place of the one that the flags name.
+    pub fn choose_memtable(&self, flags: &mut Vec<String>) {
+        flags.retain(|flag| !flag.starts_with(MEMTABLE_FLAG));
+        flags.push(format!("{MEMTABLE_FLAG}{}", self.memtable));
     }
 
     pub fn name(&self) -> &'static str {
@@ -201,6 +215,13 @@ fn work_ended_us(line: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_side_has_its_memtable() {
+        let mut flags = vec!["--memtablerep=skip_list".to_owned(), "--num=1".to_owned()];
+        Side::spillway("vector:7").unwrap().choose_memtable(&mut flags);
+        assert_eq!(flags, ["--num=1", "--memtablerep=vector:7"]);
+    }
 
     #[test]
     fn ends_of_background_work_are_found_in_the_event_log() {

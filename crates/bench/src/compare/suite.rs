@@ -1,5 +1,18 @@
 //! What is compared: steps of benchmarks that share a database and a process, and the conditions of all of them.
 
+use serde::{Deserialize, Serialize};
+
+/// A list of steps.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Suite {
+    /// Writes, reads, scans and synced writes.
+    #[default]
+    Standard,
+    /// Where the choice of the memtable tells: many writers, large values, batches, reads and seeks beside writes.
+    Memtables,
+}
+
 /// How large the work is.
 pub struct Scale {
     pub num: u64,
@@ -40,17 +53,63 @@ const CONDITIONS: &[&str] = &[
     "--seed=1",
 ];
 
-pub fn names() -> String {
-    let names: Vec<&str> = steps(&Scale { num: 1, reads: 1 }).iter().map(|step| step.name).collect();
-    names.join(", ")
+impl Suite {
+    pub fn names(self) -> String {
+        let names: Vec<&str> = self.steps(&Scale { num: 1, reads: 1 }).iter().map(|step| step.name).collect();
+        names.join(", ")
+    }
+
+    pub fn steps(self, scale: &Scale) -> Vec<Step> {
+        match self {
+            Suite::Standard => standard(scale),
+            Suite::Memtables => memtables(scale),
+        }
+    }
 }
 
-pub fn steps(scale: &Scale) -> Vec<Step> {
+fn step(name: &'static str, stage: usize, line: String) -> Step {
+    Step { name, stage, flags: line.split_whitespace().map(str::to_owned).collect() }
+}
+
+/// `num` is the number of entries of 116 bytes that a fill writes, so that larger ones come to as many bytes.
+fn memtables(scale: &Scale) -> Vec<Step> {
+    let Scale { num, reads } = scale;
+    let kilobytes = (num * 116 / 1040).max(4);
+    let (by_four, by_ten, reads_by_four) = (kilobytes / 4, (num / 10).max(1), (reads / 4).max(1));
+    vec![
+        step(
+            "fillrandom, 1 thread",
+            0,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,readrandom --num={num} --reads={reads} --histogram=true"
+            ),
+        ),
+        // Speedb's: four threads here, where two processors run them; four buffers of 64 MiB.
+        step(
+            "1 KB values, 4 threads",
+            1,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,overwrite,waitforcompaction,readrandomwriterandom,\
+                 seekrandomwhilewriting --num={kilobytes} --writes={by_four} --reads={reads_by_four} --threads=4 \
+                 --value_size=1024 --readwritepercent=50 --seek_nexts=10 --histogram=true"
+            ),
+        ),
+        // Topling's.
+        step(
+            "batches of 100, 10 threads",
+            0,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction --num={num} --writes={by_ten} --threads=10 --batch_size=100 \
+                 --histogram=true"
+            ),
+        ),
+    ]
+}
+
+fn standard(scale: &Scale) -> Vec<Step> {
     let Scale { num, reads } = scale;
     let (half, quarter) = (num / 2, (num / 4).max(1));
     let synced = (num / 1000).clamp(1, 5000);
-    let step =
-        |name, stage, line: String| Step { name, stage, flags: line.split_whitespace().map(str::to_owned).collect() };
     vec![
         step("fillseq", 0, format!("--benchmarks=fillseq,waitforcompaction --num={num} --histogram=true")),
         step(
@@ -121,7 +180,8 @@ mod tests {
 
     #[test]
     fn this_side_takes_the_flags_of_every_step() {
-        for step in steps(&Scale { num: 1000, reads: 10 }) {
+        let scale = Scale { num: 1000, reads: 10 };
+        for step in Suite::Standard.steps(&scale).iter().chain(&Suite::Memtables.steps(&scale)) {
             let mut flags = step.flags(&["--num=77".to_owned()]);
             flags.push("--db=/x".to_owned());
             assert_eq!(Flags::parse(&flags).unwrap().num, 77, "{}", step.name);

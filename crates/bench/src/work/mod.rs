@@ -148,15 +148,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
 /// What the threads of a benchmark share.
 pub struct Ground<'a> {
     pub flags: &'a Flags,
+    /// The memtable's option string.
+    pub memtable: &'a str,
     pub vfs: &'a dyn Vfs,
     pub reads: ReadOptions,
     pub writes: WriteOptions,
 }
 
 impl<'a> Ground<'a> {
-    pub fn new(flags: &'a Flags, vfs: &'a dyn Vfs) -> Self {
+    pub fn new(flags: &'a Flags, memtable: &'a str, vfs: &'a dyn Vfs) -> Self {
         Ground {
             flags,
+            memtable,
             vfs,
             reads: ReadOptions { verify_checksums: flags.verify_checksum, ..ReadOptions::default() },
             writes: WriteOptions { sync: flags.sync, disable_wal: flags.disable_wal, ..WriteOptions::default() },

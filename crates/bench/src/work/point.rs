@@ -60,7 +60,7 @@ pub fn many(thread: &mut Thread<'_, '_>) -> Result<()> {
 pub fn mixed(thread: &mut Thread<'_, '_>) -> Result<()> {
     let mut key = thread.key_buffer();
     let mut writer = Writer::new(thread);
-    let mut extent = thread.extent(thread.ground.flags.reads_per_thread());
+    let mut extent = thread.extent(thread.ground.flags.mixed_per_thread());
     let mut nth = 0;
     while extent.take(1, thread.ground.vfs) > 0 {
         if nth % 100 < thread.ground.flags.readwritepercent {

@@ -1,93 +1,13 @@
-//! db_bench's flags that mean something here, under its names and with its defaults. One row each; any other flag is an
-//! error, so that no figure is taken under conditions that were asked for and not met.
+//! db_bench's flags that mean something here, under its names and with its defaults.
 
 use base::{Error, Result};
 
-/// A flag's type: how it is read, and what it is called in the help.
-pub trait FlagValue: Sized {
-    /// The value of `--flag` with nothing behind it, where that is allowed.
-    const ALONE: Option<&'static str> = None;
-
-    fn read(text: &str) -> Option<Self>;
-
-    fn show(&self) -> String;
-}
-
-macro_rules! flag_values {
-    ($($type:ty),+) => {
-        $(impl FlagValue for $type {
-            fn read(text: &str) -> Option<Self> {
-                text.parse().ok()
-            }
-
-            fn show(&self) -> String {
-                self.to_string()
-            }
-        })+
-    };
-}
-
-flag_values!(String, i32, i64, u32, u64, usize, f64);
-
-impl FlagValue for bool {
-    const ALONE: Option<&'static str> = Some("true");
-
-    fn read(text: &str) -> Option<Self> {
-        match text {
-            "true" | "1" | "t" | "yes" => Some(true),
-            "false" | "0" | "f" | "no" => Some(false),
-            _ => None,
-        }
-    }
-
-    fn show(&self) -> String {
-        self.to_string()
-    }
-}
-
-macro_rules! flags {
-    ($( #[doc = $about:literal] $name:ident: $type:ty = $default:expr; )+) => {
-        /// What a run of benchmarks was asked to do.
-        #[derive(Clone, Debug)]
-        pub struct Flags {
-            $( #[doc = $about] pub $name: $type, )+
-        }
-
-        impl Default for Flags {
-            fn default() -> Self {
-                Flags { $( $name: $default, )+ }
-            }
-        }
-
-        impl Flags {
-            /// Sets one flag. `None` for a flag of that name, `Some(false)` for a value that does not fit.
-            fn set(&mut self, name: &str, value: &str) -> Option<bool> {
-                match name {
-                    $( stringify!($name) => Some(<$type as FlagValue>::read(value).map(|v| self.$name = v).is_some()), )+
-                    _ => None,
-                }
-            }
-
-            /// The value that a flag takes when it stands alone; `None` for an unknown flag.
-            fn alone(name: &str) -> Option<Option<&'static str>> {
-                match name {
-                    $( stringify!($name) => Some(<$type as FlagValue>::ALONE), )+
-                    _ => None,
-                }
-            }
-        }
-
-        /// A line for each flag, with its default.
-        pub fn help() -> String {
-            let flags = Flags::default();
-            let mut text = String::from("Flags, as --flag=value or -flag=value:\n");
-            $( text.push_str(&format!("  --{}={}\n     {}\n", stringify!($name), flags.$name.show(), $about)); )+
-            text
-        }
-    };
-}
+use super::{self as table, JsonTarget, MemtableList, flags};
 
 flags! {
+    /// What a run of benchmarks was asked to do.
+    pub struct Flags;
+
     /// Benchmarks to run, in this order, separated by commas.
     benchmarks: String = "fillseq,readseq,readrandom".to_owned();
     /// The database's directory. Benchmarks that fill a new database destroy the one that is there.
@@ -110,8 +30,8 @@ flags! {
     duration: u64 = 0;
     /// Times every operation and prints the distribution.
     histogram: bool = false;
-    /// A file for JSON lines, or `-` for standard output (text then goes to standard error). Not a flag of db_bench.
-    json: String = String::new();
+    /// A file for JSON lines; alone or `-` for standard output (text then goes to standard error). Not a flag of db_bench.
+    json: JsonTarget = JsonTarget::default();
     /// Prints the database's counters at the end.
     statistics: bool = false;
     /// Bytes of a key.
@@ -138,8 +58,9 @@ flags! {
     disable_wal: bool = false;
     /// Verifies the checksum of every block read from a file.
     verify_checksum: bool = true;
-    /// The memtable's representation.
-    memtablerep: String = "skip_list".to_owned();
+    /// The memtable's representation. Several, separated by commas: each benchmark runs on each, on a database of its own that is
+    /// left idle before the next one's turn. Not so in db_bench, which takes one.
+    memtablerep: MemtableList = MemtableList::one("skip_list");
     /// Bytes of a memtable.
     write_buffer_size: usize = 64 << 20;
     /// Memtables, the mutable one included, at which writers wait.
@@ -224,35 +145,11 @@ flags! {
     format_version: u32 = 5;
 }
 
-flag_values!(u8);
-
 impl Flags {
-    /// Reads flags as gflags does: `--name=value`, `--name value`, `--name` and `--noname` for booleans, one dash or two.
-    ///
     /// # Errors
     /// `InvalidArgument`: the flag that is unknown, or whose value does not fit.
     pub fn parse(given: &[String]) -> Result<Flags> {
-        let mut flags = Flags::default();
-        let mut rest = given.iter();
-        while let Some(argument) = rest.next() {
-            let Some(flag) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
-                return Err(Error::invalid_argument(format!("{argument:?} is no flag; flags are --name=value")));
-            };
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, value),
-                None => match (Flags::alone(flag), flag.strip_prefix("no")) {
-                    (Some(Some(alone)), _) => (flag, alone),
-                    (Some(None), _) => (flag, rest.next().map_or("", String::as_str)),
-                    (None, Some(positive)) if Flags::alone(positive).flatten().is_some() => (positive, "false"),
-                    (None, _) => (flag, ""),
-                },
-            };
-            match flags.set(name, value) {
-                Some(true) => {}
-                Some(false) => return Err(Error::invalid_argument(format!("--{name} cannot be {value:?}"))),
-                None => return Err(Error::invalid_argument(format!("unknown flag --{name}; --help lists them"))),
-            }
-        }
+        let flags: Flags = table::parse(given)?;
         flags.check()?;
         Ok(flags)
     }
@@ -285,6 +182,11 @@ impl Flags {
         u64::try_from(self.reads).unwrap_or(self.num)
     }
 
+    /// Reads and writes of a thread that does both: as db_bench, the larger number of those given.
+    pub fn mixed_per_thread(&self) -> u64 {
+        u64::try_from(self.reads.max(self.writes)).unwrap_or(self.num)
+    }
+
     /// Writes of a thread.
     pub fn writes_per_thread(&self) -> u64 {
         u64::try_from(self.writes).unwrap_or(self.num)
@@ -303,6 +205,10 @@ mod tests {
     fn flags_are_read_as_gflags_reads_them() {
         let flags = parse("--db=/x -num=7 --reads 5 --histogram --noverify_checksum -sync=1").unwrap();
         assert_eq!((flags.num, flags.reads_per_thread(), flags.writes_per_thread()), (7, 5, 7));
+        assert_eq!(
+            (flags.mixed_per_thread(), parse("--db=/x --reads=5 --writes=9").unwrap().mixed_per_thread()),
+            (5, 9)
+        );
         assert!(flags.histogram && !flags.verify_checksum && flags.sync);
     }
 
@@ -317,6 +223,7 @@ mod tests {
             ("--num=1", "--db"),
             ("--db=/x --multiread_batched=false", "--multiread_batched"),
             ("--db=/x --reads", "--reads"),
+            ("--db=/x --memtablerep=a,,b", "--memtablerep"),
         ] {
             let message = parse(line).unwrap_err().to_string();
             assert!(message.contains(named), "{line}: {message}");
@@ -325,6 +232,6 @@ mod tests {
 
     #[test]
     fn the_help_names_every_default() {
-        assert!(help().contains("--level0_slowdown_writes_trigger=20\n"));
+        assert!(<Flags as crate::flags::FlagSet>::help().contains("--level0_slowdown_writes_trigger=20\n"));
     }
 }

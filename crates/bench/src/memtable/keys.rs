@@ -1,0 +1,205 @@
+//! The keys that memtables are filled with: each a function of its number, and lists of them in one flat buffer, made
+//! before the clock starts.
+
+use crate::flags::FlagValue;
+use crate::workload::Rng;
+
+/// What a key looks like. The same number makes the same key, in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyShape {
+    /// The number in eight little-endian bytes: `memtablerep_bench`'s.
+    Le8,
+    /// In eight big-endian bytes: numbers sort as numbers.
+    Be8,
+    /// Uniformly random bytes.
+    Random8,
+    Random16,
+    Random24,
+    /// `user` and 16 decimal digits.
+    User,
+    /// A random UUID as text, 36 letters.
+    Uuid,
+    /// Web addresses of [`HOSTS`] hosts, few of which have most of the pages, with shared folders.
+    Url,
+}
+
+const SHAPES: &[(&str, KeyShape)] = &[
+    ("le8", KeyShape::Le8),
+    ("be8", KeyShape::Be8),
+    ("random8", KeyShape::Random8),
+    ("random16", KeyShape::Random16),
+    ("random24", KeyShape::Random24),
+    ("user", KeyShape::User),
+    ("uuid", KeyShape::Uuid),
+    ("url", KeyShape::Url),
+];
+
+impl FlagValue for KeyShape {
+    fn read(text: &str) -> Option<Self> {
+        SHAPES.iter().find(|(name, _)| *name == text).map(|(_, shape)| *shape)
+    }
+
+    fn show(&self) -> String {
+        SHAPES.iter().find(|(_, shape)| shape == self).map_or("", |(name, _)| name).to_owned()
+    }
+}
+
+/// Hosts that addresses are spread over.
+const HOSTS: u64 = 2_000;
+
+/// Folders of a host.
+const FOLDERS: u64 = 50;
+
+const SECTIONS: [&str; 8] = [
+    "articles",
+    "products/electronics",
+    "users/profiles",
+    "api/v2/resources",
+    "static/images",
+    "forum/threads",
+    "docs",
+    "archive",
+];
+
+/// One number of the key's, for its random parts.
+fn mixed(number: u64, salt: u64) -> u64 {
+    Rng::new(number.wrapping_mul(0xD6E8_FEB8_6659_FD93) ^ salt).next()
+}
+
+impl KeyShape {
+    /// Appends the key of `number`. Different numbers have different keys; of random bytes, as far as chance goes.
+    fn append(self, number: u64, out: &mut Vec<u8>) {
+        match self {
+            KeyShape::Le8 => out.extend_from_slice(&number.to_le_bytes()),
+            KeyShape::Be8 => out.extend_from_slice(&number.to_be_bytes()),
+            KeyShape::Random8 => append_random(number, 1, out),
+            KeyShape::Random16 => append_random(number, 2, out),
+            KeyShape::Random24 => append_random(number, 3, out),
+            KeyShape::User => out.extend_from_slice(format!("user{number:016}").as_bytes()),
+            KeyShape::Uuid => out.extend_from_slice(uuid(number).as_bytes()),
+            KeyShape::Url => out.extend_from_slice(url(number).as_bytes()),
+        }
+    }
+}
+
+fn append_random(number: u64, words: u64, out: &mut Vec<u8>) {
+    (0..words).for_each(|word| out.extend_from_slice(&mixed(number, word).to_le_bytes()));
+}
+
+fn uuid(number: u64) -> String {
+    let (high, low) = (mixed(number, 10), mixed(number, 11));
+    // Version 4, variant 1 (RFC 9562).
+    let (time_high, variant) = (0x4000 | (high & 0x0FFF), 0x8000 | (low >> 50));
+    format!(
+        "{:08x}-{:04x}-{time_high:04x}-{variant:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xFFFF,
+        low & 0xFFFF_FFFF_FFFF
+    )
+}
+
+fn url(number: u64) -> String {
+    // The cube of a uniform number: an eighth of the hosts has half of the pages.
+    let uniform = (mixed(number, 20) >> 11) as f64 / (1u64 << 53) as f64;
+    let host = (uniform * uniform * uniform * HOSTS as f64) as u64;
+    let top = ["com", "org", "net", "co.uk"].get((mixed(host, 21) % 4) as usize).unwrap_or(&"com");
+    let section = SECTIONS.get((mixed(number, 22) % SECTIONS.len() as u64) as usize).unwrap_or(&"docs");
+    let folder = mixed(host, mixed(number, 23) % FOLDERS) % 100_000;
+    format!("https://www.site-{host:04}.example.{top}/{section}/{folder:05}/page-{number}.html")
+}
+
+/// Keys one behind the other.
+pub struct KeyList {
+    bytes: Vec<u8>,
+    /// Bytes of each key where all have the same; else 0.
+    stride: usize,
+    /// Where each key ends, where they differ.
+    ends: Vec<usize>,
+    len: usize,
+}
+
+impl KeyList {
+    /// The keys of `numbers`, in their order.
+    pub fn new(shape: KeyShape, numbers: impl IntoIterator<Item = u64>) -> Self {
+        let mut list = KeyList { bytes: Vec::new(), stride: 0, ends: Vec::new(), len: 0 };
+        let numbers = numbers.into_iter();
+        let same_size = shape != KeyShape::Url;
+        for number in numbers {
+            let start = list.bytes.len();
+            shape.append(number, &mut list.bytes);
+            list.len += 1;
+            if same_size {
+                list.stride = list.bytes.len() - start;
+            } else {
+                list.ends.push(list.bytes.len());
+            }
+        }
+        list
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of the keys in `places`.
+    pub fn bytes_in(&self, places: &std::ops::Range<usize>) -> usize {
+        self.start(places.end) - self.start(places.start)
+    }
+
+    #[inline]
+    fn start(&self, at: usize) -> usize {
+        if self.stride > 0 {
+            return at * self.stride;
+        }
+        at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default()
+    }
+
+    /// The key at `at`; empty past the end.
+    #[inline]
+    pub fn key(&self, at: usize) -> &[u8] {
+        self.bytes.get(self.start(at)..self.start(at + 1)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_shape_makes_different_keys_of_its_size() {
+        for (name, shape) in SHAPES {
+            assert_eq!(KeyShape::read(name), Some(*shape));
+            let list = KeyList::new(*shape, 0..2_000);
+            let keys: BTreeSet<&[u8]> = (0..list.len()).map(|at| list.key(at)).collect();
+            assert_eq!((keys.len(), list.len()), (2_000, 2_000), "{name}");
+            assert_eq!(keys.iter().map(|key| key.len()).sum::<usize>(), list.bytes_in(&(0..2_000)));
+            assert!(list.key(2_000).is_empty());
+        }
+        assert_eq!(KeyShape::read("le9"), None);
+    }
+
+    #[test]
+    fn keys_are_what_their_names_say() {
+        let key = |shape, number| KeyList::new(shape, [7, number]).key(1).to_vec();
+        assert_eq!(key(KeyShape::Le8, 0x0102), [2, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(key(KeyShape::Be8, 0x0102), [0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(key(KeyShape::Random24, 1).len(), 24);
+        assert_eq!(key(KeyShape::User, 12), b"user0000000000000012");
+        let uuid = String::from_utf8(key(KeyShape::Uuid, 3)).unwrap();
+        assert!(uuid.len() == 36 && uuid.as_bytes()[14] == b'4' && uuid.matches('-').count() == 4, "{uuid}");
+        let url = String::from_utf8(key(KeyShape::Url, 3)).unwrap();
+        assert!(url.starts_with("https://www.site-") && url.ends_with("/page-3.html"), "{url}");
+    }
+
+    #[test]
+    fn few_hosts_have_most_addresses() {
+        let of_first_eighth = (0..8_000).filter(|&number| {
+            let address = url(number);
+            address[17..21].parse::<u64>().unwrap() < HOSTS / 8
+        });
+        let share = of_first_eighth.count() as f64 / 8_000.0;
+        assert!((0.47..0.53).contains(&share), "{share}");
+    }
+}

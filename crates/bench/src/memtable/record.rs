@@ -1,0 +1,77 @@
+//! A result of a memtable benchmark: one benchmark, on one memtable, in one round.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+
+/// What tells these lines from others in `bench/results`.
+pub const KIND: &str = "memtable";
+
+/// A line of JSON. Later fields may be added, those there keep their meaning.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct MemtableRecord {
+    pub bench: String,
+    /// The option string.
+    pub memtable: String,
+    /// The shape of the keys.
+    pub keys: String,
+    /// That did the operations; a writer beside readers is not among them.
+    pub threads: usize,
+    /// In the memtable, at the end.
+    pub entries: u64,
+    /// Of one thread.
+    pub us_per_op: f64,
+    /// Of all threads together.
+    pub ops_per_s: f64,
+    /// By the memtable's own account.
+    pub bytes_per_entry: f64,
+    /// Always [`KIND`].
+    pub kind: String,
+    pub round: u32,
+    /// Of all threads together: inserts, lookups, seeks, or steps of a cursor.
+    pub ops: u64,
+    /// From the first thread's start to the last one's end, in seconds.
+    pub wall_s: f64,
+    /// Processor time of the process, a writer beside the readers included.
+    pub cpu_us_per_op: f64,
+    /// Of entries inserted or found, in units of 2^20 bytes.
+    pub mb_per_s: f64,
+    /// Lookups and seeks that found their key.
+    pub found: Option<u64>,
+    /// What the writer beside the readers inserted.
+    pub writes: Option<u64>,
+    pub write_us_per_op: Option<f64>,
+    /// By which the process's resident memory grew while the memtable was filled.
+    pub rss_bytes_per_entry: Option<f64>,
+    pub flags: String,
+    pub machine: Machine,
+    pub commit: String,
+    pub unix_time_s: u64,
+}
+
+impl MemtableRecord {
+    /// The line for whoever watches.
+    pub fn text(&self) -> String {
+        let mut line = format!(
+            "{:<16} {:<20} {:>2} thr {:>11} ops {:>9.1} ns/op ({:>8.1} of CPU) {:>9.3} M ops/s {:>7.1} bytes/entry",
+            self.bench,
+            self.memtable,
+            self.threads,
+            self.ops,
+            self.us_per_op * 1000.0,
+            self.cpu_us_per_op * 1000.0,
+            self.ops_per_s / 1e6,
+            self.bytes_per_entry
+        );
+        if let Some(rss) = self.rss_bytes_per_entry {
+            line.push_str(&format!(" ({rss:.1} resident)"));
+        }
+        if let Some(found) = self.found {
+            line.push_str(&format!("  {:.1} % found", 100.0 * found as f64 / self.ops.max(1) as f64));
+        }
+        if let (Some(writes), Some(each)) = (self.writes, self.write_us_per_op) {
+            line.push_str(&format!("  (beside {writes} writes of {:.1} ns)", each * 1000.0));
+        }
+        line
+    }
+}

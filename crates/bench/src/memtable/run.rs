@@ -1,0 +1,278 @@
+//! Runs one benchmark on one memtable: its keys made, its threads started together, what they did added up.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use base::{Error, Result};
+use memtable::MemtableFactory;
+use vfs::Vfs;
+
+use super::filled::{Filled, Need, Pool};
+use super::flags::MemtableFlags;
+use super::keys::KeyList;
+use super::record::{KIND, MemtableRecord};
+use super::twister::{Mt19937x64, shuffled};
+use super::work::{self, Benchmark, Body, Counts, Task, Work};
+use crate::flags::FlagValue;
+use crate::harness::processor_time;
+use crate::machine::resident_bytes;
+
+/// Times `num_operations` that a memtable beside whose readers a writer runs has room for.
+const WRITES_BESIDE_MAX: usize = 4;
+
+/// Tells the writer's random numbers from the readers'.
+const WRITER: u64 = 1 << 32;
+
+/// A memtable that takes part.
+pub struct Contender {
+    option: String,
+    factory: Arc<dyn MemtableFactory>,
+    filled: Option<Filled>,
+}
+
+impl Contender {
+    pub fn new(option: &str, factory: Arc<dyn MemtableFactory>) -> Self {
+        Contender { option: option.to_owned(), factory, filled: None }
+    }
+
+    fn filled(&self) -> Result<&Filled> {
+        self.filled.as_ref().ok_or_else(|| Error::invalid_argument("no benchmark made a memtable yet"))
+    }
+}
+
+/// The keys of a benchmark, the same for every memtable.
+pub struct Prepared {
+    fill: KeyList,
+    /// Each reading thread's part behind the other's.
+    reads: KeyList,
+    /// Of the writer beside the readers.
+    writes: KeyList,
+}
+
+pub struct Runner<'a> {
+    flags: &'a MemtableFlags,
+    vfs: &'a dyn Vfs,
+    values: Pool,
+}
+
+/// What threads did together.
+struct Measured {
+    counts: Counts,
+    wall: Duration,
+    /// Processor time of the process meanwhile.
+    cpu: Duration,
+}
+
+impl Benchmark {
+    pub fn makes_memtable(&self) -> bool {
+        matches!(self.work, Work::Fill { .. } | Work::ReadBesideWriter { .. })
+    }
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(flags: &'a MemtableFlags, vfs: &'a dyn Vfs) -> Self {
+        Runner { flags, vfs, values: Pool::new(flags.item_size) }
+    }
+
+    pub fn header(&self) -> String {
+        let flags = self.flags;
+        format!(
+            "Spillway {}: {} {} keys, values of {} bytes; {}",
+            env!("CARGO_PKG_VERSION"),
+            flags.num_operations,
+            flags.key_shape.show(),
+            flags.item_size,
+            flags.conditions()
+        )
+    }
+
+    /// Threads that do a benchmark's operations.
+    fn threads(&self, benchmark: &Benchmark) -> usize {
+        match benchmark.work {
+            Work::ReadBesideWriter { .. } => self.flags.num_threads.saturating_sub(1).max(1),
+            Work::Fill { .. } => self.flags.fill_threads,
+            Work::First | Work::Seal => 1,
+            Work::Read { .. } => self.flags.num_threads,
+        }
+    }
+
+    /// Makes the keys of a benchmark, off the clock.
+    pub fn prepare(&self, benchmark: &Benchmark) -> Prepared {
+        let (count, seed, shape) = (self.flags.num_operations, self.flags.seed, self.flags.key_shape);
+        let none = || KeyList::new(shape, []);
+        let fill = |in_random_order: bool| match in_random_order {
+            true => KeyList::new(shape, shuffled(count, seed).into_iter().map(u64::from)),
+            false => KeyList::new(shape, 0..u64::from(count)),
+        };
+        let drawn = |thread: u64, draws: u64| {
+            let mut random = Mt19937x64::new(u64::from(seed) + thread);
+            (0..draws).map(move |_| random.next() % u64::from(count))
+        };
+        let readers = self.threads(benchmark) as u64;
+        let reads = || KeyList::new(shape, (0..readers).flat_map(|t| drawn(t, self.flags.lookups() / readers)));
+        match benchmark.work {
+            Work::Fill { shuffled } => Prepared { fill: fill(shuffled), reads: none(), writes: none() },
+            Work::Read { draws: true, .. } => Prepared { fill: none(), reads: reads(), writes: none() },
+            Work::First => Prepared { fill: none(), reads: KeyList::new(shape, drawn(0, 1)), writes: none() },
+            Work::Read { draws: false, .. } | Work::Seal => Prepared { fill: none(), reads: none(), writes: none() },
+            Work::ReadBesideWriter { filled, .. } => Prepared {
+                fill: if filled { fill(true) } else { none() },
+                reads: if filled { none() } else { reads() },
+                writes: KeyList::new(shape, drawn(WRITER, u64::from(count))),
+            },
+        }
+    }
+
+    /// Runs a benchmark on a memtable.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no memtable to read, or it is too small for its entries.
+    pub fn measure(
+        &self,
+        benchmark: &Benchmark,
+        prepared: &Prepared,
+        contender: &mut Contender,
+    ) -> Result<MemtableRecord> {
+        let mut record = MemtableRecord {
+            bench: benchmark.name.to_owned(),
+            memtable: contender.option.clone(),
+            keys: self.flags.key_shape.show(),
+            threads: self.threads(benchmark),
+            kind: KIND.to_owned(),
+            flags: self.flags.conditions(),
+            ..MemtableRecord::default()
+        };
+        let measured = match benchmark.work {
+            Work::Fill { .. } => {
+                let before = self.renew(contender, &prepared.fill, 1)?;
+                let filled = contender.filled()?;
+                let measured = self.run(filled, &prepared.fill, record.threads, work::fill)?;
+                let grown = resident_bytes(self.vfs).saturating_sub(before);
+                record.rss_bytes_per_entry = Some(grown as f64 / measured.counts.ops.max(1) as f64);
+                measured
+            }
+            Work::Read { draws, body } => {
+                let measured = self.run(contender.filled()?, &prepared.reads, record.threads, body)?;
+                record.found = draws.then_some(measured.counts.found);
+                measured
+            }
+            Work::First => self.run(contender.filled()?, &prepared.reads, 1, work::read_first)?,
+            Work::ReadBesideWriter { filled, body } => {
+                self.renew(contender, &prepared.writes, WRITES_BESIDE_MAX)?;
+                let memtable = contender.filled()?;
+                self.run(memtable, &prepared.fill, 1, work::fill)?;
+                let (measured, writer) = self.run_beside_writer(memtable, prepared, body)?;
+                record.found = (!filled).then_some(measured.counts.found);
+                record.writes = Some(writer.counts.ops);
+                record.write_us_per_op = Some(writer.wall.as_secs_f64() * 1e6 / writer.counts.ops.max(1) as f64);
+                measured
+            }
+            Work::Seal => self.seal(contender.filled()?),
+        };
+        let filled = contender.filled()?;
+        measured.put_into(&mut record);
+        record.entries = filled.memtable.entries();
+        record.bytes_per_entry = filled.bytes_per_entry();
+        Ok(record)
+    }
+
+    fn seal(&self, filled: &Filled) -> Measured {
+        let (start, cpu_before) = (self.vfs.now(), processor_time());
+        filled.memtable.seal();
+        let counts = Counts { ops: filled.memtable.entries(), ..Counts::default() };
+        Measured { counts, wall: self.vfs.now() - start, cpu: processor_time().saturating_sub(cpu_before) }
+    }
+
+    /// Gives the contender a new memtable with room for so many times the keys. Returns the bytes that the process held
+    /// before it was made and after the old one was gone.
+    fn renew(&self, contender: &mut Contender, keys: &KeyList, times: usize) -> Result<u64> {
+        contender.filled = None;
+        let before = resident_bytes(self.vfs);
+        let payload = keys.bytes_in(&(0..keys.len())) + keys.len() * self.values.value_bytes();
+        let need = Need {
+            // Each thread's last batch may be a short one.
+            entries: (keys.len() + self.flags.fill_threads * self.flags.batch_size) * times,
+            payload_bytes: payload * times,
+            batch: self.flags.batch_size,
+        };
+        let filled = Filled::empty(&*contender.factory, &need, self.flags.write_buffer_size)?;
+        if self.flags.populate {
+            filled.memtable.populate();
+        }
+        contender.filled = Some(filled);
+        Ok(before)
+    }
+
+    /// Runs `threads` threads, each on its part of the keys.
+    fn run(&self, filled: &Filled, keys: &KeyList, threads: usize, body: Body) -> Result<Measured> {
+        self.together(threads, |index| body(&self.task(filled, keys, index, threads)))
+    }
+
+    /// Runs the readers, and one thread more that writes until they have ended.
+    fn run_beside_writer(&self, filled: &Filled, prepared: &Prepared, body: Body) -> Result<(Measured, Measured)> {
+        let readers = self.flags.num_threads.saturating_sub(1);
+        let running = AtomicUsize::new(readers);
+        let writer = || {
+            self.together(1, |_| {
+                let task = self.task(filled, &prepared.writes, 0, 1);
+                Ok(work::fill_until(&task, &running))
+            })
+        };
+        let read = |index: usize| {
+            let counts = body(&self.task(filled, &prepared.reads, index, readers));
+            running.fetch_sub(1, Ordering::Relaxed);
+            counts
+        };
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(writer);
+            let measured = self.together(readers, read);
+            let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((measured?, written?))
+        })
+    }
+
+    fn task<'t>(&'t self, filled: &'t Filled, keys: &'t KeyList, index: usize, threads: usize) -> Task<'t> {
+        let part = |index: usize| index * keys.len() / threads;
+        Task { flags: self.flags, filled, keys, places: part(index)..part(index + 1), values: &self.values }
+    }
+
+    /// Starts threads together and waits for them.
+    fn together(&self, threads: usize, body: impl Fn(usize) -> Result<Counts> + Sync) -> Result<Measured> {
+        let start = Barrier::new(threads);
+        let run_one = |index: usize| -> Result<(Counts, Duration, Duration)> {
+            start.wait();
+            let started = self.vfs.now();
+            let counts = body(index)?;
+            Ok((counts, started, self.vfs.now()))
+        };
+        let run_one = &run_one;
+        let cpu_before = processor_time();
+        std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(index))).collect();
+            let mut counts = Counts::default();
+            let (mut first, mut last) = (Duration::MAX, Duration::ZERO);
+            for thread in running {
+                let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let (done, started, ended) = ended?;
+                counts.add(&done);
+                (first, last) = (first.min(started), last.max(ended));
+            }
+            let cpu = processor_time().saturating_sub(cpu_before);
+            Ok(Measured { counts, wall: last.saturating_sub(first), cpu })
+        })
+    }
+}
+
+impl Measured {
+    fn put_into(&self, record: &mut MemtableRecord) {
+        let seconds = self.wall.as_secs_f64().max(1e-9);
+        let ops = self.counts.ops as f64;
+        record.ops = self.counts.ops;
+        record.wall_s = seconds;
+        record.ops_per_s = ops / seconds;
+        record.us_per_op = seconds * 1e6 * record.threads as f64 / ops.max(1.0);
+        record.cpu_us_per_op = self.cpu.as_secs_f64() * 1e6 / ops.max(1.0);
+        record.mb_per_s = self.counts.bytes as f64 / f64::from(1 << 20) / seconds;
+    }
+}

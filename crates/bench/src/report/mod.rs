@@ -1,0 +1,156 @@
+//! Draws the tables of the documentation from the kept figures, so that they cannot say anything else.
+
+mod engines;
+mod memtables;
+mod persists;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use serde::de::DeserializeOwned;
+use vfs::{IfExists, IoClass, Vfs};
+
+use crate::compare::{Record, Suite};
+use crate::memtable::{self, MemtableRecord};
+use crate::persist::{self, PersistRecord};
+
+const RESULTS_BYTES_MAX: u64 = 64 << 20;
+const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
+
+/// The parts of the document that are drawn, by the names in their markers.
+const SECTIONS: [&str; 4] =
+    ["figures", "figures of memtables", "figures of the engine with each memtable", "figures of persist"];
+
+/// Stands in a part of which no figures are kept.
+const NOTHING: &str = "\nNo run is kept yet.\n";
+
+/// What is drawn in each of [`SECTIONS`].
+#[derive(Default)]
+struct Drawn {
+    standard: String,
+    memtables: String,
+    engine: String,
+    persist: String,
+}
+
+/// Replaces the marked parts of `document` by tables of what `results` holds; or only compares, where `check`.
+///
+/// # Errors
+/// `InvalidArgument`: the document lacks markers, a line of the results cannot be read, or `check` and they differ.
+pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> Result<()> {
+    let vfs = vfs.as_ref();
+    let mut drawn = Drawn::default();
+    for name in vfs.read_dir(results)?.iter().filter(|name| name.ends_with(".jsonl")) {
+        let path = results.join(name);
+        drawn.add(name, &read_text(vfs, &path, RESULTS_BYTES_MAX)?).map_err(|e| e.at_path(&path))?;
+    }
+    let old = read_text(vfs, document, DOCUMENT_BYTES_MAX)?;
+    let mut new = old.clone();
+    for (section, text) in SECTIONS.into_iter().zip([drawn.standard, drawn.memtables, drawn.engine, drawn.persist]) {
+        let text = if text.is_empty() { NOTHING.to_owned() } else { text };
+        new = replace(&new, section, &text).map_err(|e| e.at_path(document))?;
+    }
+    if new == old {
+        return Ok(());
+    }
+    if check {
+        let message = "the figures differ from the results; run `spillway bench report`";
+        return Err(Error::invalid_argument(message).at_path(document));
+    }
+    vfs.create(document, IfExists::Truncate)?.append(new.as_bytes(), IoClass::Other)
+}
+
+fn read_text(vfs: &dyn Vfs, path: &Path, max: u64) -> Result<String> {
+    let bytes = vfs::read_all(vfs, path, max, IoClass::Other)?;
+    String::from_utf8(bytes).map_err(|_| Error::invalid_argument("not text").at_path(path))
+}
+
+impl Drawn {
+    /// Draws a file, whose lines are all of the kind of the first.
+    fn add(&mut self, name: &str, text: &str) -> Result<()> {
+        match kind_of(text)?.as_deref() {
+            Some(memtable::KIND) => self.memtables.push_str(&memtables::draw(name, &parse::<MemtableRecord>(text)?)),
+            Some(persist::KIND) => self.persist.push_str(&persists::draw(name, &parse::<PersistRecord>(text)?)),
+            Some(other) => {
+                return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
+            }
+            None => {
+                let records = parse::<Record>(text)?;
+                let of_suite = match records.first().map(|record| record.suite) {
+                    Some(Suite::Memtables) => &mut self.engine,
+                    _ => &mut self.standard,
+                };
+                of_suite.push_str(&engines::draw(name, &records));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the first line says that it is; nothing in what `compare` writes.
+fn kind_of(text: &str) -> Result<Option<String>> {
+    let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else { return Ok(None) };
+    let line: serde_json::Value =
+        serde_json::from_str(line).map_err(|e| Error::invalid_argument(format!("line 1: {e}")))?;
+    Ok(line.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned))
+}
+
+fn parse<R: DeserializeOwned>(text: &str) -> Result<Vec<R>> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let read = |(at, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|e| Error::invalid_argument(format!("line {}: {e}", at + 1)))
+    };
+    lines.map(read).collect()
+}
+
+/// Puts `drawn` between the markers of a section.
+fn replace(document: &str, section: &str, drawn: &str) -> Result<String> {
+    let begin = format!("<!-- {section}: begin (drawn by `spillway bench report`; do not edit) -->");
+    let end = format!("<!-- {section}: end -->");
+    let parts = document.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let (before, after) =
+        parts.ok_or_else(|| Error::invalid_argument(format!("the markers {begin} and {end} are missing")))?;
+    Ok(format!("{before}{begin}\n{drawn}{end}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sinks::json_of;
+
+    #[test]
+    fn only_the_marked_part_is_replaced() {
+        let marked = |inside: &str| {
+            format!(
+                "before\n<!-- x: begin (drawn by `spillway bench report`; do not edit) -->\n{inside}<!-- x: end -->\nafter\n"
+            )
+        };
+        assert_eq!(replace(&marked("old\n"), "x", "new\n").unwrap(), marked("new\n"));
+        assert!(replace(&marked("old\n"), "y", "new\n").is_err());
+        assert!(replace("no markers", "x", "new\n").is_err());
+    }
+
+    #[test]
+    fn lines_that_are_no_records_are_named() {
+        let line = serde_json::to_string(&Record::default()).unwrap();
+        assert_eq!(parse::<Record>(&format!("{line}\n\n{line}\n")).unwrap().len(), 2);
+        assert!(parse::<Record>(&format!("{line}\n{{}}")).err().unwrap().to_string().contains("line 2"));
+    }
+
+    #[test]
+    fn files_go_to_the_section_of_their_kind() {
+        let mut drawn = Drawn::default();
+        let memtable = MemtableRecord { kind: memtable::KIND.to_owned(), ..MemtableRecord::default() };
+        let persist = PersistRecord { kind: persist::KIND.to_owned(), ..PersistRecord::default() };
+        let engine = Record { suite: Suite::Memtables, ..Record::default() };
+        drawn.add("s.jsonl", &json_of(&Record::default()).unwrap()).unwrap();
+        drawn.add("m.jsonl", &json_of(&memtable).unwrap()).unwrap();
+        drawn.add("p.jsonl", &json_of(&persist).unwrap()).unwrap();
+        drawn.add("e.jsonl", &json_of(&engine).unwrap()).unwrap();
+        assert!(drawn.standard.contains("### s.jsonl") && !drawn.standard.contains("### e.jsonl"));
+        assert!(drawn.memtables.contains("### m.jsonl") && drawn.persist.contains("### p.jsonl"));
+        assert!(drawn.engine.contains("### e.jsonl"));
+        assert!(drawn.add("x.jsonl", r#"{"kind":"poem"}"#).unwrap_err().to_string().contains("poem"));
+    }
+}
