@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let dir = &args.database.db;
+    let dir = &args.database.locate()?.dir;
     let vfs = RealVfs::new();
     let settings = Settings::load(&vfs, dir, args.database.options.as_deref())?;
     let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);

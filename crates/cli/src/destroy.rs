@@ -22,7 +22,7 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let dir = &args.database.db;
+    let dir = &args.database.locate()?.dir;
     if !vfs.exists(&dir.join("CURRENT"))? {
         return Err(Failure::refused(format!("there is no database in {}", dir.display())));
     }

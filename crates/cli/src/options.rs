@@ -1,22 +1,76 @@
 //! `spillway options`.
 
 use std::io::Write;
+use std::path::Path;
 
+use clap::Subcommand;
+use spillway::config::{Config, Start};
 use spillway::options::{Documented, TableOptions, row::Home, rows};
+use spillway::vfs::RealVfs;
 use spillway::{DbOptions, FamilyOptions};
 
+use crate::database::split_config;
 use crate::failure::{Failure, Outcome};
 
-/// Lists the options: name, type, default, bounds, and what each does.
+/// Lists the options: name, type, default, bounds, and what each does. Or checks a configuration.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  spillway options\n  spillway options write_buffer")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  spillway options\n  spillway options write_buffer\n  spillway options check app.yaml"
+)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// Only options whose names contain this.
     #[arg(value_name = "TEXT", default_value = "")]
     text: String,
 }
 
+#[derive(Subcommand)]
+enum Action {
+    /// Reads a configuration and prints what it means: for each database the options that differ from the defaults, as
+    /// option strings have them, and what of the configuration has no effect.
+    #[command(
+        after_help = "Examples:\n  spillway options check app.yaml\n  spillway options check app.yaml#users --all"
+    )]
+    Check {
+        /// The file, JSON or YAML; after # the name of a database, if only that one is to be shown.
+        #[arg(value_name = "FILE[#NAME]")]
+        config: String,
+        /// Prints every option, those at their defaults too.
+        #[arg(long)]
+        all: bool,
+    },
+}
+
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    match &args.action {
+        Some(Action::Check { config, all }) => check(config, *all, out),
+        None => list(args, out),
+    }
+}
+
+fn check(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
+    let (path, name) = split_config(config);
+    let config = Config::from_file(&*RealVfs::new(), Path::new(path), &Start::default())?;
+    for warning in config.warnings() {
+        writeln!(out, "warning: {warning}")?;
+    }
+    match name {
+        Some(name) => {
+            write!(out, "{}", config.database(Some(name)).map_err(|error| error.at_path(path))?.describe(all))?
+        }
+        None => config.databases().iter().try_for_each(|database| write!(out, "{}", database.describe(all)))?,
+    }
+    match config.database(None) {
+        Ok(meant) if name.is_none() => writeln!(out, "opened where no name is given: {}", meant.name)?,
+        _ if config.databases().is_empty() => writeln!(out, "no database is described")?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn list(args: &Args, out: &mut dyn Write) -> Outcome {
     let groups = [
         ("DBOptions: options of the whole database", rows::<DbOptions>()),
         ("CFOptions: options of a column family", rows::<FamilyOptions>()),

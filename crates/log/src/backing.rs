@@ -52,6 +52,13 @@ impl Backing {
         }
     }
 
+    /// Says that a range is written and not touched again soon.
+    pub fn release(&self, offset: u64, len: u64) {
+        if let Backing::Mapped(mapping) = self {
+            mapping.release(offset, len);
+        }
+    }
+
     pub fn sync(&self) -> Result<()> {
         match self {
             Backing::Mapped(mapping) => mapping.sync(IoClass::Log),

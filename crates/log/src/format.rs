@@ -93,6 +93,8 @@ pub(crate) struct FileHeader {
     pub salt: u64,
     /// As known when the log was created; they lie in earlier logs.
     pub earlier: Frontiers,
+    /// The log before this one; 0 where there was none that anybody needed.
+    pub predecessor: u64,
 }
 
 /// Why a file's first bytes are no header.
@@ -115,6 +117,7 @@ impl FileHeader {
             self.earlier.synced.offset,
             self.earlier.published.log.0,
             self.earlier.published.offset,
+            self.predecessor,
         ];
         let body = MAGIC.into_iter().chain(VERSION.to_le_bytes()).chain([0; 4]);
         for (to, from) in bytes.iter_mut().zip(body.chain(words.into_iter().flat_map(u64::to_le_bytes))) {
@@ -153,7 +156,8 @@ impl FileHeader {
         let (number, boot, salt) = (word()?, word()?, word()?);
         let synced = Position { log: FileNumber(word()?), offset: word()? };
         let published = Position { log: FileNumber(word()?), offset: word()? };
-        Ok(Ok(FileHeader { number, boot, salt, earlier: Frontiers { synced, published } }))
+        let predecessor = word()?;
+        Ok(Ok(FileHeader { number, boot, salt, earlier: Frontiers { synced, published }, predecessor }))
     }
 
     /// The seed of this log's record checksums.
@@ -350,7 +354,7 @@ mod tests {
     fn a_file_header_of_another_version_is_told_from_damage() {
         let position = |log, offset| Position { log: FileNumber(log), offset };
         let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
-        let header = FileHeader { number: 3, boot: 4, salt: 5, earlier };
+        let header = FileHeader { number: 3, boot: 4, salt: 5, earlier, predecessor: 2 };
         let mut bytes = header.encode();
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
         assert_eq!(FileHeader::decode(&[0; 128]), Err(BadHeader::Blank));

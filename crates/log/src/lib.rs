@@ -20,7 +20,7 @@ mod replay;
 pub use backing::BackingChoice;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
 pub use log_file::{LogConfig, LogFile, Reservation};
-pub use replay::{EndReason, ReplayEnd, ReplayOptions, ReplayRecord, read_frontiers, replay};
+pub use replay::{EndReason, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, read_head, replay};
 
 /// What recovery does about damage in a log. RocksDB's four modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

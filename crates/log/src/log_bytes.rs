@@ -1,6 +1,9 @@
 //! A log's file as recovery sees it: records are looked for at a place, or from a place on.
 //!
 //! Keeps B1 and B2: nothing is a record before both checksums match, and no more is allocated than the file holds.
+//!
+//! Another process may be writing the log: it fills what was zeros, and cuts the file behind the last record when it
+//! closes it. Nothing else ever changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +23,8 @@ pub(crate) struct LogBytes {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
     len: u64,
+    /// What lies behind is hidden.
+    cut: u64,
     /// Seeds the checksums; known once the header was read.
     seed: u32,
     window_start: u64,
@@ -47,7 +52,7 @@ impl LogBytes {
     pub fn open(vfs: &dyn Vfs, path: &Path) -> Result<Self> {
         let file = vfs.open(path)?;
         let len = file.len()?;
-        Ok(LogBytes { file, path: path.to_owned(), len, seed: 0, window_start: 0, window: Vec::new() })
+        Ok(LogBytes { file, path: path.to_owned(), len, cut: u64::MAX, seed: 0, window_start: 0, window: Vec::new() })
     }
 
     pub fn len(&self) -> u64 {
@@ -56,7 +61,15 @@ impl LogBytes {
 
     /// Hides what lies behind `end`.
     pub fn cut_at(&mut self, end: u64) {
+        self.cut = end;
         self.len = self.len.min(end);
+    }
+
+    /// Forgets what was read, for the case that a writer has gone on meanwhile.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.window.clear();
+        self.len = self.file.len()?.min(self.cut);
+        Ok(())
     }
 
     /// The file's header. One that is damaged with nothing behind it was being written when its writer stopped, since
@@ -130,9 +143,14 @@ impl LogBytes {
             self.window.clear();
             self.window.resize(wanted, 0);
             if self.file.read_at(offset, &mut self.window, IoClass::Log)? < wanted {
-                // Never to be taken for the end of the log.
-                self.window.clear();
-                return Err(Error::new(ErrorKind::Io, "a log became shorter while it was read").at_path(&self.path));
+                let len_before = self.len;
+                self.refresh()?;
+                if self.len >= len_before {
+                    // A read that fell short is never to be taken for the end of the log.
+                    let what = "a log yields less than it has";
+                    return Err(Error::new(ErrorKind::Io, what).at_path(&self.path).at_offset(offset));
+                }
+                return self.get(offset, len); // its writer cut it
             }
             self.window_start = offset;
         }

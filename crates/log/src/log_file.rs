@@ -38,6 +38,8 @@ pub struct LogConfig {
     pub backing: BackingChoice,
     /// What is known when the log is created, for the recovery of the logs before it.
     pub earlier: Frontiers,
+    /// The log before this one, for recovery to notice if it is gone; `None` where nobody needs an earlier log.
+    pub predecessor: Option<FileNumber>,
 }
 
 impl Default for LogConfig {
@@ -47,6 +49,7 @@ impl Default for LogConfig {
             extent_bytes: 4 << 20,
             backing: BackingChoice::Auto,
             earlier: Frontiers::default(),
+            predecessor: None,
         }
     }
 }
@@ -110,7 +113,13 @@ impl LogFile {
         let capacity = config.capacity_bytes.clamp(PAGE_BYTES, SEALED / 2).next_multiple_of(PAGE_BYTES);
         let extent = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
         let salt = vfs.random_u64();
-        let header = FileHeader { number: number.0, boot: boot_hash(&vfs.boot_id()), salt, earlier: config.earlier };
+        let header = FileHeader {
+            number: number.0,
+            boot: boot_hash(&vfs.boot_id()),
+            salt,
+            earlier: config.earlier,
+            predecessor: config.predecessor.unwrap_or_default().0,
+        };
         let log = LogFile {
             path: path.to_owned(),
             number,
@@ -262,7 +271,9 @@ impl LogFile {
             return Err(error.clone());
         }
         if self.synced() < wanted {
-            let frontier = self.published();
+            let (from, frontier) = (self.synced(), self.published());
+            // Else the kernel interrupts the writers once for each page that it write-protects.
+            self.backing.release(from, frontier.saturating_sub(from));
             if let Err(error) = self.backing.sync() {
                 let error = error.at_path(&self.path);
                 *failed = Some(error.clone());

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use base::{Error, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
 use crate::RecoveryMode;
@@ -27,7 +27,7 @@ pub struct ReplayOptions {
     /// Where an earlier recovery ended the log, as it noted in the MANIFEST. All before it was whole then, and what lies
     /// behind is not part of the history. That recovery has to sync the log before it notes this.
     pub known_end: Option<u64>,
-    /// What later logs know ([`read_frontiers`]); zero where there are none. One that lies in a later log demands the
+    /// What later logs know ([`read_head`]); zero where there are none. One that lies in a later log demands the
     /// whole of this one, up to its [`End`](RecordKind::End) record.
     pub later: Frontiers,
 }
@@ -57,7 +57,8 @@ pub enum EndReason {
     KnownEnd,
     /// With the file, or with zeros up to the file's end.
     Clean,
-    /// The file holds no header: nothing was ever written to it.
+    /// The file holds no header: nothing was ever written to it. In salvage also where what was written is lost with a
+    /// damaged header, and passed over.
     Blank,
     /// With a record that its writer did not finish, or that was not synced. `next` is where a whole one follows.
     Unfinished { next: Option<u64> },
@@ -99,31 +100,46 @@ pub fn replay(
         within: Frontiers::default(),
         skipped_bytes: 0,
     };
-    match replay.read_header()? {
-        Some(header) => replay.is_same_boot = is_of_this_boot(vfs, &header),
-        None => return replay.end_blank(),
+    match replay.read_header() {
+        Ok(Some(header)) => replay.is_same_boot = is_of_this_boot(vfs, &header),
+        Ok(None) => return replay.end_blank(),
+        // Without the salt no record can be told from chance, so that nothing of the log can be salvaged.
+        Err(error) if replay.salvages() && error.kind() == ErrorKind::Corruption => {
+            replay.skipped_bytes = replay.bytes.len();
+            return Ok(replay.end(0, EndReason::Blank));
+        }
+        Err(error) => return Err(error),
     }
     replay.run(visit)
 }
 
-/// What the log at `path` knows of itself and of earlier logs; for the recovery of those. A log that was never used
-/// knows nothing.
+/// What a log knows of itself and of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogHead {
+    /// For the recovery of earlier logs: [`ReplayOptions::later`].
+    pub frontiers: Frontiers,
+    /// The log before this one. It is there, unless nobody needs it any more.
+    pub predecessor: Option<FileNumber>,
+}
+
+/// What the log at `path` knows. A log that was never used knows nothing.
 ///
 /// # Errors
 /// As [`replay`], for the file's header.
-pub fn read_frontiers(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<Frontiers> {
+pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHead> {
     let options = ReplayOptions { number, ..ReplayOptions::default() };
     let bytes = LogBytes::open(vfs, path)?;
     let within = Frontiers::default();
     let mut replay = Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 };
-    let Some(header) = replay.read_header()? else { return Ok(within) };
+    let Some(header) = replay.read_header()? else { return Ok(LogHead::default()) };
     replay.gather_frontiers(FILE_HEADER_BYTES, true)?;
     let mut known = header.earlier.max(replay.within);
     if is_of_this_boot(vfs, &header) {
         // What it saw published is in the page cache still, whatever became of the other log's own header.
         known.synced = known.synced.max(known.published);
     }
-    Ok(known)
+    let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
+    Ok(LogHead { frontiers: known, predecessor })
 }
 
 /// True where the machine has been up since the log was created: pages that its writers dirtied are still there.
@@ -193,7 +209,7 @@ impl Replay {
     /// Decides what a place without a record is: the end, or damage.
     fn without_record(&mut self, offset: u64) -> Result<After> {
         let gap = self.bytes.gap_at(offset)?;
-        if self.options.mode == RecoveryMode::SkipAnyCorruptedRecords {
+        if self.salvages() {
             if let Some(next) = gap.next {
                 self.skipped_bytes += next - offset;
                 return Ok(After::Resume(next));
@@ -204,6 +220,11 @@ impl Replay {
             }
             let whole_to = self.whole_to();
             if offset < whole_to {
+                // What says so was written after the record was whole: a writer may have gone on between the two reads.
+                self.bytes.refresh()?;
+                if self.bytes.record_at(offset)?.is_some() {
+                    return Ok(After::Resume(offset));
+                }
                 return Err(self.corruption(offset, gap.next, Some(whole_to)));
             }
         }
@@ -215,13 +236,17 @@ impl Replay {
         Ok(After::End(self.end(offset, reason)))
     }
 
+    fn salvages(&self) -> bool {
+        self.options.mode == RecoveryMode::SkipAnyCorruptedRecords
+    }
+
     fn end(&self, end_offset: u64, reason: EndReason) -> ReplayEnd {
         ReplayEnd { end_offset, reason, skipped_bytes: self.skipped_bytes }
     }
 
     fn end_blank(&self) -> Result<ReplayEnd> {
         let whole_to = self.whole_to();
-        if whole_to > 0 && self.options.mode != RecoveryMode::SkipAnyCorruptedRecords {
+        if whole_to > 0 && !self.salvages() {
             return Err(self.corruption(0, None, Some(whole_to)));
         }
         Ok(self.end(0, EndReason::Blank))
@@ -292,7 +317,7 @@ mod tests {
 
     /// A log of one record of the kind numbered `kind`.
     fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
-        let header = FileHeader { number: 7, boot: 1, salt: 2, earlier: Frontiers::default() };
+        let header = FileHeader { number: 7, boot: 1, salt: 2, earlier: Frontiers::default(), predecessor: 0 };
         let record = RecordHeader { len: 2, kind, synced: 0, published: 0 }.encode(header.seed(), FILE_HEADER_BYTES);
         let mut bytes = header.encode().to_vec();
         bytes.extend(SmallRecord::new(&record, &[b"??"]).unwrap().bytes());

@@ -44,7 +44,8 @@ fn the_page_shows_a_log() {
     let vfs = MemoryVfs::new(1);
     let position = |offset| Position { log: FileNumber(6), offset };
     let earlier = Frontiers { synced: position(0x1000), published: position(0x1080) };
-    let config = LogConfig { backing: BackingChoice::Mapped, earlier, ..LogConfig::default() };
+    let predecessor = Some(FileNumber(6));
+    let config = LogConfig { backing: BackingChoice::Mapped, earlier, predecessor, ..LogConfig::default() };
     let log = LogFile::create(&*vfs, Path::new("/7"), FileNumber(7), config).unwrap();
     let append = |kind, payload: &[u8]| {
         let reservation = log.try_reserve(payload.len()).unwrap();

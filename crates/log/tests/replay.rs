@@ -8,8 +8,8 @@ use std::sync::Arc;
 use base::{ErrorKind, FileNumber};
 use common::{BACKINGS, NUMBER, create, options, path, payload, put, replayed, replayed_from, reserve, seal};
 use log::{
-    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, Position, RecordKind, RecoveryMode, ReplayEnd,
-    ReplayOptions, read_frontiers,
+    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, LogHead, Position, RecordKind, RecoveryMode, ReplayEnd,
+    ReplayOptions, read_head,
 };
 use vfs::Vfs;
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
@@ -186,7 +186,7 @@ fn a_later_log_tells_that_this_one_was_whole() {
     let earlier = Frontiers { synced: Position { log: NUMBER, offset: ends[1] }, ..Frontiers::default() };
     let config = log::LogConfig { earlier, ..log::LogConfig::default() };
     let log = log::LogFile::create(&*vfs, &next, FileNumber(8), config).unwrap();
-    assert_eq!(read_frontiers(&*vfs, &next, FileNumber(8)).unwrap(), earlier);
+    assert_eq!(read_head(&*vfs, &next, FileNumber(8)).unwrap().frontiers, earlier);
 
     let knowing = |later| ReplayOptions { later, ..point_in_time() };
     let cut = rebooted(&vfs);
@@ -199,7 +199,7 @@ fn a_later_log_tells_that_this_one_was_whole() {
     put(&log, b"one");
     log.sync().unwrap();
     put(&log, b"two");
-    let later = read_frontiers(&*vfs, &next, FileNumber(8)).unwrap();
+    let later = read_head(&*vfs, &next, FileNumber(8)).unwrap().frontiers;
     assert_eq!(later.synced.log, FileNumber(8));
     let error = replayed(&*vfs, &knowing(later)).1.unwrap_err();
     assert!(error.message().contains("a later log shows"), "without its End record, the log is not whole: {error}");
@@ -229,7 +229,7 @@ fn a_file_without_a_header_is_blank_unless_something_follows() {
         vfs.write_file(&path(), &bytes).unwrap();
         let expected = ReplayEnd { end_offset: 0, reason: EndReason::Blank, skipped_bytes: 0 };
         assert_eq!(replayed(&*vfs, &point_in_time()).1.unwrap(), expected);
-        assert_eq!(read_frontiers(&*vfs, &path(), NUMBER).unwrap(), Frontiers::default());
+        assert_eq!(read_head(&*vfs, &path(), NUMBER).unwrap(), LogHead::default());
         let synced = Position { log: NUMBER, offset: FILE_HEADER_BYTES + 64 };
         let later = Frontiers { synced, published: synced };
         let error = replayed(&*vfs, &ReplayOptions { later, ..point_in_time() }).1.unwrap_err();

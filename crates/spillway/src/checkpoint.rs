@@ -18,7 +18,7 @@ use crate::db::Db;
 use crate::family::Family;
 use crate::open::new_identity;
 use crate::staging::Staging;
-use crate::version::edit::LogEnd;
+use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::FileLife;
@@ -91,6 +91,8 @@ impl Core {
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq });
         }
+        snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
+        snapshot.log_dir.clear(); // they are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
         snapshot.db_id = Some(new_identity(&*self.context.vfs));
@@ -154,4 +156,12 @@ impl Core {
         let text = ini::write(&options, &families, audience);
         staging.write(&file_name::format(FileType::Options, number), text.as_bytes())
     }
+}
+
+/// The row that older logs, oldest first, and the current one make; none where there is no log.
+fn row_of(older: &[(FileNumber, Arc<FileLife>)], current: Option<FileNumber>) -> Option<LogRow> {
+    let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
+    let mut row = older.chain(current);
+    let oldest = row.next()?;
+    Some(LogRow { oldest, newest: row.last().unwrap_or(oldest) })
 }

@@ -11,7 +11,9 @@ use base::{FileNumber, SeqNo};
 use vfs::Vfs;
 
 use crate::flush::flushable::QueuedMemtable;
+use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::meter::Meter;
+use crate::tasks::Tasks;
 use crate::version::file_name::{self, FileType};
 
 /// Gives out file numbers, each once.
@@ -40,6 +42,9 @@ pub struct Context {
     pub options: DbOptions,
     pub numbers: FileNumbers,
     pub memtable_ids: AtomicU64,
+    pub memtables: MemtableMaking,
+    /// What `memtables` hands its background work to.
+    pub tasks: Arc<Tasks>,
     pub statistics: Option<Arc<Statistics>>,
     pub listeners: Listeners,
     /// The database's id, as in the file IDENTITY.
@@ -59,7 +64,7 @@ impl Context {
     }
 
     /// Wraps a memtable for a family's queue.
-    pub fn queue_memtable(&self, memtable: Arc<dyn memtable::Memtable>, created_at: SeqNo) -> Arc<QueuedMemtable> {
+    pub fn queue_memtable(&self, memtable: HeldMemtable, created_at: SeqNo) -> Arc<QueuedMemtable> {
         let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
         QueuedMemtable::new(id, memtable, created_at, self.options.allow_concurrent_memtable_write)
     }

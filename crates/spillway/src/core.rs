@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::metrics::{Ticker, tick};
@@ -26,6 +26,7 @@ use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
 use crate::write::logs::{ActiveLog, Logs};
 use crate::write::pipeline::Pipeline;
+use crate::write::spare::Spare;
 use crate::write::stall::{Debt, Stall};
 
 pub(crate) struct Core {
@@ -36,7 +37,7 @@ pub(crate) struct Core {
     pub families: ArcSwap<FamilySet>,
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
-    pub logs: Logs,
+    pub logs: Arc<Logs>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
     pub state: Mutex<State>,
@@ -50,8 +51,6 @@ pub(crate) struct Core {
     pub purge: Arc<PurgeQueue>,
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
-    /// Memtable room taken since the start; see `db_write_buffer_size`.
-    pub memtable_bytes_taken: AtomicUsize,
     background_error: ArcSwapOption<Error>,
     /// A background error that listeners were not told of yet.
     pub untold_error: Mutex<Option<Error>>,
@@ -113,7 +112,7 @@ pub(crate) struct FamilyState {
     /// Sealed, youngest first (Q1).
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
-    pub spare: Option<Arc<dyn memtable::Memtable>>,
+    pub spare: Option<Spare>,
     /// Every number at or below it is in tables (T of F2).
     pub flushed_through: SeqNo,
     /// Entries created at or before this are flushed whatever their count.
@@ -172,7 +171,7 @@ impl Core {
         let CoreParts { context, read_only, last_seq, first_own_file, max_family, purge, slots, block_cache } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
         Core {
-            logs: Logs::new(&context, purge.clone()),
+            logs: Arc::new(Logs::new(&context, purge.clone())),
             stall: Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate),
             read_only,
             first_own_file,
@@ -193,7 +192,6 @@ impl Core {
             purge,
             slots,
             block_cache,
-            memtable_bytes_taken: AtomicUsize::new(0),
             background_error: ArcSwapOption::empty(),
             untold_error: Mutex::new(None),
             closing: AtomicBool::new(false),
@@ -246,6 +244,7 @@ impl Core {
     fn wake_all(&self) {
         drop(self.state.lock());
         self.state_changed.notify_all();
+        self.context.memtables.memory.wake();
     }
 
     /// As [`fail`](Self::fail), for a write that already has numbers: they will never be visible.
@@ -271,6 +270,7 @@ impl Core {
         self.stall.end();
         self.wake_all();
         self.upkeep.raise();
+        self.context.tasks.end();
         first
     }
 

@@ -1,14 +1,16 @@
 //! A column family: what every thread that reads or writes it shares.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Memtable, MemtableConfig, MemtableFactory};
+use parking_lot::Mutex;
 
 use crate::flush::flushable::QueuedMemtable;
+use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::version::table_store::TableStore;
@@ -20,13 +22,15 @@ pub struct Family {
     name: String,
     order: InternalOrder,
     options: ArcSwap<FamilyOptions>,
-    factory: Arc<dyn MemtableFactory>,
+    maker: MemtableMaker,
     tables: Arc<TableStore>,
     read: ReadContext,
     view: ArcSwap<ReadView>,
     /// The id of the view's mutable memtable. Changes under the commit lock only, so that whoever holds it knows which
     /// memtable the numbers it gives out belong to.
     mutable_id: AtomicU64,
+    /// The option of that name, where every write can look at it for nothing.
+    eager_flush: AtomicBool,
     dropped: AtomicBool,
     /// Writes went to a memtable and to no log, at some time since the family was opened.
     unlogged: AtomicBool,
@@ -48,7 +52,7 @@ pub(crate) struct FamilyParts {
     pub id: FamilyId,
     pub name: String,
     pub options: FamilyOptions,
-    pub factory: Arc<dyn MemtableFactory>,
+    pub maker: MemtableMaker,
     pub tables: Arc<TableStore>,
     pub read: ReadContext,
     pub view: ReadView,
@@ -60,8 +64,9 @@ impl Family {
             id: parts.id,
             name: parts.name,
             order: InternalOrder::new(parts.options.order.clone()),
+            eager_flush: AtomicBool::new(parts.options.eager_flush),
             options: ArcSwap::from_pointee(parts.options),
-            factory: parts.factory,
+            maker: parts.maker,
             tables: parts.tables,
             read: parts.read,
             mutable_id: AtomicU64::new(parts.view.mutable.id()),
@@ -86,7 +91,14 @@ impl Family {
     }
 
     pub(crate) fn set_options(&self, options: FamilyOptions) {
+        self.eager_flush.store(options.eager_flush, Ordering::Relaxed);
         self.options.store(Arc::new(options));
+    }
+
+    /// Whether each write ends with the flush of what it wrote to this family.
+    #[inline]
+    pub(crate) fn flushes_eagerly(&self) -> bool {
+        self.eager_flush.load(Ordering::Relaxed)
     }
 
     pub(crate) fn order(&self) -> &InternalOrder {
@@ -144,8 +156,13 @@ impl Family {
     }
 
     /// Makes an empty memtable that can take at least `room_bytes` in one batch.
-    pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<Arc<dyn Memtable>> {
-        create_memtable(&*self.factory, &self.options.load(), self.id, room_bytes)
+    pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
+        self.maker.make(&self.options.load(), room_bytes)
+    }
+
+    /// Bytes that the family's memtables hold: mutable, queued, made ahead, and those that only readers still keep.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.maker.living().iter().map(|memtable| memtable.memory_bytes()).sum()
     }
 
     /// Notes that a write went to a memtable and to no log.
@@ -169,18 +186,45 @@ impl Family {
     }
 }
 
-/// Makes an empty memtable that can take at least `room_bytes` in one batch.
-pub(crate) fn create_memtable(
-    factory: &dyn MemtableFactory,
-    options: &FamilyOptions,
+/// Makes a family's memtables, and knows which of them live.
+pub(crate) struct MemtableMaker {
     family: FamilyId,
-    room_bytes: usize,
-) -> Result<Arc<dyn Memtable>> {
-    let bloom_ratio = if options.memtable_whole_key_filtering { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
-    let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
-    let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), family, capacity_bytes);
-    config.bloom_ratio = bloom_ratio;
-    factory.create(&config)
+    factory: Arc<dyn MemtableFactory>,
+    making: MemtableMaking,
+    /// A leaf lock.
+    made: Mutex<Vec<Weak<dyn Memtable>>>,
+}
+
+impl MemtableMaker {
+    pub fn new(family: FamilyId, factory: Arc<dyn MemtableFactory>, making: MemtableMaking) -> Self {
+        MemtableMaker { family, factory, making, made: Mutex::default() }
+    }
+
+    /// Makes an empty memtable that can take at least `room_bytes` in one batch.
+    pub fn make(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
+        let whole_keys = options.memtable_whole_key_filtering;
+        let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
+        let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
+        let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), self.family, capacity_bytes);
+        config.bloom_ratio = bloom_ratio;
+        config.background = self.making.background.clone();
+        let memtable = self.factory.create(&config)?;
+        let mut made = self.made.lock();
+        made.retain(|memtable| memtable.strong_count() > 0);
+        made.push(Arc::downgrade(&memtable));
+        drop(made);
+        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making))
+    }
+
+    /// What the option string asked for. Memtables say themselves what they are: where a representation cannot serve a
+    /// comparator, its factory makes another.
+    pub fn asked_for(&self) -> &'static str {
+        self.factory.name()
+    }
+
+    fn living(&self) -> Vec<Arc<dyn Memtable>> {
+        self.made.lock().iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// Arena for a write buffer, or for one batch that is larger. Address space, not memory: pages are taken when they are

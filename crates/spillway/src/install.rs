@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
@@ -11,58 +11,124 @@ use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
+use crate::version::table_store::TableStore;
+use crate::version::version::Version;
+
+/// What a job has done, to be made part of its family.
+pub(crate) struct Change<'a> {
+    pub edit: VersionEdit,
+    /// Whether the job's inputs are what they were (V2). Asked under the state lock.
+    pub still_stands: Box<dyn FnOnce(&FamilyState) -> bool + 'a>,
+    /// Changes the rest of the family's state, in the same step as the version.
+    pub and_then: AndThen<'a>,
+}
+
+type AndThen<'a> = Box<dyn FnOnce(&mut FamilyState) + 'a>;
+
+/// A change whose inputs stand, and the version it leads on from.
+struct Standing<'a> {
+    edit: VersionEdit,
+    base: Arc<Version>,
+    tables: Arc<TableStore>,
+    and_then: AndThen<'a>,
+}
 
 impl Core {
-    /// Applies `edit` to its family. `still_stands` is asked under the state lock whether the job's inputs are what they
-    /// were (V2); `and_then` changes the rest of the family's state in the same step as the version. False where the
-    /// inputs no longer stand, or the family is gone: the output is to be dropped.
-    ///
-    /// # Errors
-    /// A failure of the MANIFEST, after which the database is read-only (D4).
+    /// Makes one change; see [`install_all`](Self::install_all).
     pub fn install(
         &self,
-        mut edit: VersionEdit,
+        edit: VersionEdit,
         still_stands: impl FnOnce(&FamilyState) -> bool,
         and_then: impl FnOnce(&mut FamilyState),
     ) -> Result<bool> {
-        let id = edit.family;
+        let change = Change { edit, still_stands: Box::new(still_stands), and_then: Box::new(and_then) };
+        Ok(self.install_all(vec![change])?.contains(&true))
+    }
+
+    /// Makes changes to different families in one edit of the MANIFEST: after a crash all of them count or none. False for
+    /// those whose inputs no longer stand, or whose family is gone: their output is to be dropped.
+    ///
+    /// # Errors
+    /// A failure of the MANIFEST, after which the database is read-only (D4).
+    pub fn install_all(&self, changes: Vec<Change<'_>>) -> Result<Vec<bool>> {
         let mut manifest = self.manifest.lock();
-        let (base, tables) = {
-            let state = self.state.lock();
-            match state.families.get(&id) {
-                Some(family) if still_stands(family) => (family.version.clone(), family.family.tables().clone()),
-                _ => return Ok(false),
-            }
-        };
-        edit.next_file = Some(self.context.numbers.peek());
-        edit.last_seq = Some(self.pipeline.visible());
-        // Only the holder of the manifest lock changes versions, so `base` stands until the swap below.
-        let mut builder = VersionBuilder::new(&base, &tables);
-        builder.apply(&edit)?;
-        let built = builder.build()?;
+        // Only the holder of the manifest lock changes versions, so what stands now stands until the swap below.
+        let (standing, stood) = self.standing(changes);
+        if standing.is_empty() {
+            return Ok(stood);
+        }
+        let log_row = self.logs.row_after(self.needed_once_installed(&standing));
+        let mut edits = Vec::with_capacity(standing.len());
+        let mut built = Vec::with_capacity(standing.len());
+        for Standing { mut edit, base, tables, and_then } in standing {
+            edit.next_file = Some(self.context.numbers.peek());
+            edit.last_seq = Some(self.pipeline.visible());
+            let mut builder = VersionBuilder::new(&base, &tables);
+            builder.apply(&edit)?;
+            built.push((edit.family, builder.build()?, and_then));
+            edits.push(edit);
+        }
+        if let Some(edit) = edits.first_mut() {
+            edit.log_row = log_row;
+        }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail(e))?;
-        for file in &built.removed {
+        writer.commit(&edits).inspect_err(|e| self.fail(e))?;
+        for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
+        let mut left = Vec::with_capacity(built.len());
         let mut state = self.state.lock();
-        let old_view = state.families.get_mut(&id).map(|family| {
-            family.version = Arc::new(built.version);
-            family.refresh_pending_bytes();
-            and_then(family);
-            family.publish_view()
-        });
+        for (id, built, and_then) in built {
+            let old_view = state.families.get_mut(&id).map(|family| {
+                family.version = Arc::new(built.version);
+                family.refresh_pending_bytes();
+                and_then(family);
+                family.publish_view()
+            });
+            left.push((old_view, built.removed));
+        }
         self.refresh_debt(&state);
         let needed_after = needed_after(&state);
         drop(state);
+        self.logs.release_through(needed_after);
+        if let Some(row) = log_row {
+            self.logs.note_durable(row);
+        }
         let rolled = self.roll_manifest_if_long(&mut manifest);
         drop(manifest);
-        drop((old_view, base, built.removed));
+        drop(left); // off the locks
         rolled?;
-        self.logs.release_through(needed_after);
         self.state_changed.notify_all();
         self.upkeep.raise();
-        Ok(true)
+        Ok(stood)
+    }
+
+    /// The changes that still stand, with what they are made to; and for each that was given whether it does.
+    fn standing<'a>(&self, changes: Vec<Change<'a>>) -> (Vec<Standing<'a>>, Vec<bool>) {
+        let mut standing = Vec::with_capacity(changes.len());
+        let mut stood = Vec::with_capacity(changes.len());
+        let state = self.state.lock();
+        for Change { edit, still_stands, and_then } in changes {
+            let family = state.families.get(&edit.family).filter(|family| still_stands(family));
+            stood.push(family.is_some());
+            standing.extend(family.map(|family| {
+                let (base, tables) = (family.version.clone(), family.family.tables().clone());
+                Standing { edit, base, tables, and_then }
+            }));
+        }
+        (standing, stood)
+    }
+
+    /// The number through which no family will need the logs once these changes are made: what follows a flush in its
+    /// family's queue begins where that ended.
+    fn needed_once_installed(&self, changes: &[Standing<'_>]) -> SeqNo {
+        let state = self.state.lock();
+        let needed_by = |(id, family): (&FamilyId, &FamilyState)| {
+            let flushed = changes.iter().filter(|change| change.edit.family == *id);
+            let flushed = flushed.filter_map(|change| change.edit.flushed_through);
+            flushed.fold(family.needed_after(), SeqNo::max)
+        };
+        state.families.iter().map(needed_by).min().unwrap_or(SeqNo::MAX)
     }
 
     /// Goes on in a new MANIFEST where the present one is long. The caller holds the manifest lock, so that nothing is
@@ -71,7 +137,28 @@ impl Core {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.wants_roll_over()) else { return Ok(()) };
         let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
         let old = writer.roll_over(self.context.numbers.take(), &snapshot).inspect_err(|e| self.fail(e))?;
+        if let Some(row) = snapshot.log_row {
+            self.logs.note_durable(row);
+        }
         self.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
+        Ok(())
+    }
+
+    /// Has the MANIFEST say which logs there are, where it does not yet: one that is gone at the next open is noticed then,
+    /// and those that nobody needs may be deleted (V3). Jobs' edits say it by the way; this is for what no edit follows.
+    ///
+    /// # Errors
+    /// As [`install`](Self::install).
+    pub fn note_logs(&self) -> Result<()> {
+        if self.logs.unnoted_row().is_none() {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        let Some(row) = self.logs.unnoted_row() else { return Ok(()) };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
+        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail(e))?;
+        self.logs.note_durable(row);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use vfs::JoinHandle;
 use crate::compaction::job::CompactionPlan;
 use crate::core::{Core, State};
 use crate::flush::job::FlushPlan;
+use crate::tasks;
 
 /// Wakes one thread that waits for something to do. A leaf lock: raised under any other.
 #[derive(Default)]
@@ -50,6 +51,8 @@ enum Duty {
     Flush,
     Compaction,
     Upkeep,
+    /// Short tasks that were handed in; see [`crate::tasks`].
+    Tasks,
 }
 
 pub(crate) enum Job {
@@ -69,6 +72,7 @@ impl Core {
         let compactions = jobs.saturating_sub(flushes).max(1);
         let duties = std::iter::repeat_n(Duty::Flush, flushes)
             .chain(std::iter::repeat_n(Duty::Compaction, compactions))
+            .chain(std::iter::repeat_n(Duty::Tasks, tasks::threads(jobs)))
             .chain([Duty::Upkeep]);
         for duty in duties {
             threads.push(self.start_thread(duty)?);
@@ -82,13 +86,16 @@ impl Core {
             Duty::Flush => "spillway-flush",
             Duty::Compaction => "spillway-comp",
             Duty::Upkeep => "spillway-upkeep",
+            Duty::Tasks => "spillway-tasks",
         };
         self.context.vfs.spawn(name, Box::new(move || core.work(duty)))
     }
 
     fn work(&self, duty: Duty) {
-        if duty == Duty::Upkeep {
-            return self.keep_up_until_closed();
+        match duty {
+            Duty::Upkeep => return self.keep_up_until_closed(),
+            Duty::Tasks => return self.context.tasks.work_until_ended(),
+            Duty::Flush | Duty::Compaction => {}
         }
         let mut state = self.state.lock();
         while !self.is_closing() {
@@ -106,17 +113,22 @@ impl Core {
         match duty {
             Duty::Flush => self.pick_flush(state).map(Job::Flush),
             Duty::Compaction => self.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
-            Duty::Upkeep => None,
+            Duty::Upkeep | Duty::Tasks => None,
         }
     }
 
     fn run_job(&self, job: Job) {
         let result = match job {
-            Job::Flush(plan) => self.flush_job(plan),
+            Job::Flush(plan) => self.flush_group(vec![plan]),
             Job::Compaction(plan) => self.compaction_job(*plan),
         };
+        self.end_job(&result);
+    }
+
+    /// What follows a job, whoever ran it.
+    pub(crate) fn end_job(&self, result: &Result<()>) {
         if let Err(e) = result {
-            self.fail(&e.context("a background job failed"));
+            self.fail(&e.clone().context("a background job failed"));
         }
         self.tell_stall_changes();
         self.state_changed.notify_all();
@@ -134,6 +146,9 @@ impl Core {
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
             tracing::warn!(error = %e, "cannot make a spare");
+        }
+        if let Err(e) = self.note_logs() {
+            tracing::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
         self.purge_obsolete();
     }

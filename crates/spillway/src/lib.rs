@@ -6,6 +6,7 @@
 pub mod check;
 pub mod checkpoint;
 pub mod compaction;
+pub mod config;
 pub mod context;
 pub(crate) mod core;
 pub mod db;
@@ -24,6 +25,7 @@ pub(crate) mod replay;
 pub mod report;
 pub(crate) mod staging;
 pub(crate) mod tables;
+pub(crate) mod tasks;
 pub mod version;
 pub mod write;
 
@@ -46,6 +48,9 @@ pub use write::options::WriteOptions;
 mod pages {
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+
+    #[doc = include_str!("../../../docs/configuration.md")]
+    struct Configuration;
 
     #[doc = include_str!("../../../README.md")]
     struct Readme;

@@ -110,6 +110,10 @@ impl Core {
         drop(state);
         drop(manifest);
         if let Some(dropped) = dropped {
+            // Whoever still reads the family keeps its memtables, and no writer waits for that.
+            let sealed = dropped.queue.iter().filter_map(|entry| entry.charge());
+            sealed.for_each(|charge| charge.left_queue());
+            dropped.mutable.memtable_charge().left_queue();
             for (_, file) in dropped.version.all_files() {
                 file.mark_obsolete(); // the edit is durable (V3)
             }
@@ -171,6 +175,7 @@ impl Core {
             self.pipeline.wait_visible(last_seq)?;
             self.pipeline.wait_published(entered)?;
             self.logs.end(&log)?;
+            self.note_logs()?;
         }
         Ok(())
     }

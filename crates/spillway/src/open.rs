@@ -7,18 +7,20 @@ use std::sync::atomic::AtomicU64;
 
 use base::metrics::Statistics;
 use base::options::{FamilyOptions, ini};
-use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
 
 use crate::context::{Context, FileNumbers, log_dir};
 use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
-use crate::family::{Family, FamilyParts, create_memtable};
+use crate::family::{Family, FamilyParts, MemtableMaker};
+use crate::flush::held::MemtableMaking;
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::replay::{LogReplay, Replayed};
 use crate::tables::Opener;
+use crate::tasks::Tasks;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
@@ -28,12 +30,15 @@ use crate::version::replay::RecoveredFamily;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
+use crate::write::memory::MemtableMemory;
 
 mod destroy;
 mod identity;
 mod orphans;
 mod reading;
 mod start;
+
+use reading::Attempt;
 
 pub(crate) use destroy::destroy;
 pub(crate) use identity::new_identity;
@@ -48,20 +53,24 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     validate(options)?;
     if options.read_only {
         let logs = log_dir(dir, &options.db);
-        let core = reading::open_steadily(&*options.vfs, dir, &logs, || recover_and_run(dir, options))?;
+        let core = reading::open_steadily(&*options.vfs, dir, &logs, || {
+            let opening = prepare(dir, options)?;
+            let notices_missing_logs = opening.recovered.log_row.is_some();
+            Ok(Attempt { opened: opening.run()?, notices_missing_logs })
+        })?;
         return Ok(Opened { core, lock: None });
     }
     let lock = take_directory(dir, options)?;
-    Ok(Opened { core: recover_and_run(dir, options)?, lock: Some(lock) })
+    Ok(Opened { core: prepare(dir, options)?.run()?, lock: Some(lock) })
 }
 
-fn recover_and_run(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
+fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
     let recovered = start::recover_or_begin(dir, options)?;
     for warning in &recovered.warnings {
         tracing::warn!(warning, "recovery");
     }
     check_adoption(dir, options, &recovered)?;
-    Opening::new(dir, options, recovered)?.run()
+    Opening::new(dir, options, recovered)
 }
 
 fn validate(options: &OpenOptions) -> Result<()> {
@@ -137,11 +146,17 @@ impl<'a> Opening<'a> {
             Some(id) => id.clone(),
             None => identity::read(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
         };
+        let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let context = Arc::new(Context {
             dir: dir.to_owned(),
             options: options.db.clone(),
             numbers: FileNumbers::starting_at(recovered.next_file),
             memtable_ids: AtomicU64::new(0),
+            memtables: MemtableMaking {
+                background: tasks.as_background(),
+                memory: MemtableMemory::new(options.db.db_write_buffer_size),
+            },
+            tasks,
             statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
             listeners: options.db.listeners.clone(),
             db_id,
@@ -218,7 +233,9 @@ impl<'a> Opening<'a> {
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
-        if self.context.options.paranoid_checks && !self.options.read_only {
+        if self.options.read_only && self.context.options.max_open_files < 0 {
+            open_for_good(&version)?;
+        } else if self.context.options.paranoid_checks && !self.options.read_only {
             check_newest_tables(&version)?;
         }
         let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
@@ -279,17 +296,11 @@ impl<'a> Opening<'a> {
 
     fn replay_logs(&mut self) -> Result<Replayed> {
         let recovered = &self.recovered;
-        let log_numbers: BTreeMap<_, _> = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
-        let first = log_numbers.values().min().copied().unwrap_or_default().max(recovered.min_log_to_keep);
-        let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
-        let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
-        let last_seq = tables.chain(flushed).fold(recovered.last_seq, SeqNo::max);
-        let ends = recovered.log_ends.clone();
-        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, log_numbers, last_seq)
-            .run(&ends, first)
+        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, recovered).run()
     }
 
-    /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to.
+    /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to, which
+    /// is noted there before it holds anything.
     fn begin_writing(&self, core: &Core, replayed: &Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
@@ -304,7 +315,7 @@ impl<'a> Opening<'a> {
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
         core.release_logs();
-        Ok(())
+        core.note_logs()
     }
 }
 
@@ -318,6 +329,15 @@ impl Shared {
 /// Opens what was written last: where damage from a crash would show.
 fn check_newest_tables(version: &Version) -> Result<()> {
     version.level(0).iter().try_for_each(|file| file.open().map(drop))
+}
+
+/// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
+/// whoever reads it to meet.
+fn open_for_good(version: &Version) -> Result<()> {
+    version.all_files().try_for_each(|(_, file)| match file.open() {
+        Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+        _ => Ok(()),
+    })
 }
 
 /// Options for a family that was not named: those given for all, with the order that is stored.
@@ -342,6 +362,7 @@ fn build_family(
         tracing::warn!(warning, family = name, "options");
     }
     let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
+    let maker = MemtableMaker::new(id, factory, context.memtables.clone());
     let read = ReadContext {
         order: InternalOrder::new(options.order.clone()),
         merge_operator: options.merge_operator.clone(),
@@ -349,9 +370,13 @@ fn build_family(
         max_sequential_skip: options.max_sequential_skip_in_iterations,
         meter: context.meter(),
     };
-    let memtable = create_memtable(&*factory, &options, id, 0)?;
+    let memtable = maker.make(&options, 0)?;
+    let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
+    if made != asked_for {
+        tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
+    }
     let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };
-    Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, factory, tables, read, view }))
+    Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))
 }
 
 /// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
@@ -386,6 +411,8 @@ impl Core {
             min_log_to_keep: log_number,
             max_family: state.max_family,
             log_ends,
+            log_row: self.logs.row_after(SeqNo::ZERO),
+            log_dir: self.context.options.wal_dir.clone(),
             families: state.families.values().map(family).collect(),
         }
     }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::framed::FramedReader;
-use log::{EndReason, FILE_HEADER_BYTES, Frontiers, RecordKind, RecoveryMode, ReplayOptions};
+use log::{FILE_HEADER_BYTES, RecoveryMode};
 use memtable::Entry;
 
 use crate::context::Context;
@@ -22,9 +21,13 @@ use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::{LogEnd, VersionEdit};
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
 use crate::write::batch::BatchReader;
 use crate::write::commit::entries_of;
-use crate::write::large::LargeBatchRecord;
+
+pub(crate) mod own_logs;
+mod rocksdb_logs;
+pub(crate) mod row;
 
 /// Older logs of ours than this many are flushed at open, so that they go: each short life of a process leaves one, and
 /// each costs every later open a file to replay. Fewer are cheaper to replay than to make tables of.
@@ -54,6 +57,7 @@ pub(crate) struct Replayed {
 /// Replays logs into the families' memtables.
 pub(crate) struct LogReplay<'a> {
     context: &'a Context,
+    recovered: &'a Recovered,
     /// False where the database is opened for reading: then nothing is written, however much memory that takes.
     may_flush: bool,
     families: &'a mut BTreeMap<FamilyId, FamilyState>,
@@ -62,7 +66,7 @@ pub(crate) struct LogReplay<'a> {
     last_seq: SeqNo,
     /// Logs of ours that were replayed, those of large batches included.
     logs: Vec<ReplayedLog>,
-    /// Damage was passed over in some log of ours.
+    /// Salvage went on in spite of damage to our logs, or without one.
     passed_damage: bool,
 }
 
@@ -71,24 +75,29 @@ impl<'a> LogReplay<'a> {
         context: &'a Context,
         may_flush: bool,
         families: &'a mut BTreeMap<FamilyId, FamilyState>,
-        log_numbers: BTreeMap<FamilyId, FileNumber>,
-        last_seq: SeqNo,
+        recovered: &'a Recovered,
     ) -> Self {
-        LogReplay { context, may_flush, families, log_numbers, last_seq, logs: Vec::new(), passed_damage: false }
+        let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
+        let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
+        let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
+        let last_seq = tables.chain(flushed).fold(recovered.last_seq, SeqNo::max);
+        let (logs, passed_damage) = (Vec::new(), false);
+        LogReplay { context, recovered, may_flush, families, log_numbers, last_seq, logs, passed_damage }
     }
 
-    /// Replays every log in the directory. `log_ends` is where earlier recoveries ended some of them; `min_rocksdb_log`
-    /// is the first of RocksDB's that may be needed.
-    pub fn run(mut self, log_ends: &[LogEnd], min_rocksdb_log: FileNumber) -> Result<Replayed> {
-        let (mut rocksdb_logs, own_logs) = self.find_logs()?;
-        rocksdb_logs.retain(|number| *number >= min_rocksdb_log);
-        for number in &rocksdb_logs {
-            self.replay_rocksdb_log(*number)?;
-        }
+    /// Replays every log that is needed.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported`: as [`log::replay`], and where a log is missing. `InvalidArgument`: the logs lie in
+    /// another directory than the options say.
+    pub fn run(mut self) -> Result<Replayed> {
+        let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
+        let own_logs = self.find_row(self.recovered)?.logs;
+        self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {
             self.flush_everything()?;
         }
-        self.replay_own_logs(&own_logs, log_ends)?;
+        self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
         if self.may_flush && (self.passed_damage || self.has_too_many_logs()) {
             self.flush_everything()?;
             self.logs.iter_mut().for_each(ReplayedLog::forget);
@@ -103,97 +112,13 @@ impl<'a> LogReplay<'a> {
         count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
     }
 
-    /// The numbers of RocksDB's logs and of ours, ascending.
-    fn find_logs(&self) -> Result<(Vec<FileNumber>, Vec<FileNumber>)> {
-        let dir = self.context.log_dir();
-        let names = self.context.vfs.read_dir(&dir)?;
-        let of_type = |wanted: FileType| {
-            let found = names.iter().filter_map(|name| file_name::parse(name));
-            let mut numbers: Vec<_> = found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect();
-            numbers.sort_unstable();
-            numbers
-        };
-        Ok((of_type(FileType::RocksLog), of_type(FileType::Log)))
-    }
-
     fn path(&self, kind: FileType, number: FileNumber) -> PathBuf {
         self.context.log_dir().join(file_name::format(kind, number))
-    }
-
-    fn replay_rocksdb_log(&mut self, number: FileNumber) -> Result<()> {
-        let path = self.path(FileType::RocksLog, number);
-        let vfs = self.context.vfs.clone();
-        let mode = recovery_mode(self.context.options.wal_recovery_mode);
-        let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), vfs::IoClass::Log)?;
-        log::framed::replay(&mut reader, mode, &mut |record| {
-            let applied = self.apply(&record.payload, Some(number));
-            applied.map_err(|e| e.at_path(&path).at_offset(record.offset))
-        })?;
-        Ok(())
-    }
-
-    fn replay_own_logs(&mut self, numbers: &[FileNumber], log_ends: &[LogEnd]) -> Result<()> {
-        let later = self.later_frontiers(numbers)?;
-        let mut history_ended = false;
-        for (&number, later) in numbers.iter().zip(later) {
-            let known_end = log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
-            // What follows a log that was cut off was never acknowledged: it is not history (D2).
-            let known_end = if history_ended { Some(FILE_HEADER_BYTES) } else { known_end };
-            let (end_offset, whole) = self.replay_own_log(number, known_end, later)?;
-            history_ended |= !whole && !self.salvages();
-            self.note_replayed(FileType::Log, number, end_offset)?;
-        }
-        Ok(())
-    }
-
-    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end_offset: u64) -> Result<()> {
-        let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
-        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq };
-        self.logs.push(ReplayedLog { file_type, end, bytes });
-        Ok(())
     }
 
     /// True in the mode that keeps whatever can be read, holes or not.
     fn salvages(&self) -> bool {
         self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords
-    }
-
-    /// What the logs behind each one know of it.
-    fn later_frontiers(&self, numbers: &[FileNumber]) -> Result<Vec<Frontiers>> {
-        let mut known = Frontiers::default();
-        let mut later = Vec::with_capacity(numbers.len());
-        for &number in numbers.iter().rev() {
-            later.push(known);
-            known = known.max(log::read_frontiers(&*self.context.vfs, &self.path(FileType::Log, number), number)?);
-        }
-        later.reverse();
-        Ok(later)
-    }
-
-    /// Returns where the log ended, and whether that was its proper end.
-    fn replay_own_log(&mut self, number: FileNumber, known_end: Option<u64>, later: Frontiers) -> Result<(u64, bool)> {
-        let path = self.path(FileType::Log, number);
-        let vfs = self.context.vfs.clone();
-        if self.may_flush {
-            // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
-            vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
-        }
-        let mode = recovery_mode(self.context.options.wal_recovery_mode);
-        let options = ReplayOptions { number, mode, known_end, later };
-        let end = log::replay(&*vfs, &path, &options, &mut |record| {
-            let applied = match record.kind {
-                RecordKind::Batch => self.apply(record.payload, None),
-                RecordKind::LargeBatch => self.apply_large(record.payload),
-                RecordKind::Noop | RecordKind::End => Ok(()),
-                kind => {
-                    Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed")))
-                }
-            };
-            applied.map_err(|e| e.at_path(&path).at_offset(record.offset))
-        })?;
-        self.passed_damage |= end.skipped_bytes > 0;
-        tracing::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
-        Ok((end.end_offset, matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd)))
     }
 
     /// Applies a batch as it stands in a log. `rocksdb_log`: the number of RocksDB's log that it comes from.
@@ -218,35 +143,6 @@ impl<'a> LogReplay<'a> {
             self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
         }
         Ok(())
-    }
-
-    /// Applies the batch that a record of the log commits and another file holds.
-    fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
-        let record = LargeBatchRecord::decode(payload)?;
-        let last = record.last();
-        self.last_seq = self.last_seq.max(last);
-        let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
-        if record.families.iter().all(flushed) {
-            return Ok(()); // its file may be gone
-        }
-        let path = self.path(FileType::LargeBatch, record.file);
-        let vfs = self.context.vfs.clone();
-        // It was synced before the record that commits it was written: all of it must be there.
-        let mode = RecoveryMode::AbsoluteConsistency;
-        let options = ReplayOptions { number: record.file, mode, ..ReplayOptions::default() };
-        let mut batches = 0;
-        let end = log::replay(&*vfs, &path, &options, &mut |held| {
-            batches += 1;
-            let batch = BatchReader::new(held.payload)?;
-            if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
-                return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
-            }
-            self.apply_batch(batch, record.first, None).map_err(|e| e.at_path(&path).at_offset(held.offset))
-        })?;
-        if batches == 0 {
-            return Err(Error::corruption("the file of a large batch is empty").at_path(path));
-        }
-        self.note_replayed(FileType::LargeBatch, record.file, end.end_offset)
     }
 
     /// False for what is in tables already (F2), and for families that were dropped.
@@ -305,9 +201,6 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
     let entries: Vec<Arc<dyn Flushable>> = family.queue.iter().rev().cloned().collect();
     let Some(through) = entries.last().and_then(|entry| entry.largest_seq()) else { return Ok(()) };
-    for memtable in entries.iter().filter_map(|entry| entry.as_memtable()) {
-        memtable.seal();
-    }
     let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
     let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
     if let Some(table) = rewrite::run(context, &plan, &captured)? {

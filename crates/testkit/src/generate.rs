@@ -91,8 +91,9 @@ impl Generator {
 
     fn durability(&mut self) -> Durability {
         match self.random.below(20) {
-            0 => Durability { sync: true, disable_wal: false },
-            1 => Durability { sync: false, disable_wal: true },
+            0 => Durability { sync: true, ..Durability::default() },
+            1 => Durability { disable_wal: true, flush: self.random.chance(30), ..Durability::default() },
+            2 => Durability { flush: self.random.chance(20), sync: self.random.chance(30), ..Durability::default() },
             _ => Durability::default(),
         }
     }

@@ -177,8 +177,8 @@ impl Model {
     pub fn write(&mut self, changes: &[Change], durability: Durability) {
         let point = self.after(changes);
         self.history.push(point);
-        if durability.sync {
-            self.sync();
+        if durability.sync || durability.flush {
+            self.sync(); // what is flushed is in a table, and no table is durable ahead of its log (F1)
         }
     }
 

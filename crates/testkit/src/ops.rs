@@ -6,6 +6,7 @@
 //! create users
 //! put users ann 1
 //! put users bob x*500 sync          a value of 500 times x; survives power loss
+//! put users eve 1 flushed           is in a table, and survives power loss
 //! batch put users a 1; merge sums n u64:3; delete-range users b c; sync
 //! snapshot s
 //! iterate i users @s from=a to=c
@@ -76,6 +77,8 @@ pub struct Change {
 pub struct Durability {
     pub sync: bool,
     pub disable_wal: bool,
+    /// Ends with the flush of the families it touched.
+    pub flush: bool,
 }
 
 /// What a read is asked to show.
@@ -190,7 +193,8 @@ impl fmt::Display for Change {
 
 impl Durability {
     fn words(self) -> impl Iterator<Item = &'static str> {
-        [(self.sync, "sync"), (self.disable_wal, "unlogged")].into_iter().filter(|(set, _)| *set).map(|(_, word)| word)
+        let words = [(self.sync, "sync"), (self.disable_wal, "unlogged"), (self.flush, "flushed")];
+        words.into_iter().filter(|(set, _)| *set).map(|(_, word)| word)
     }
 }
 

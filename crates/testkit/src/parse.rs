@@ -100,7 +100,8 @@ fn set_durability(durability: &mut Durability, word: &str) -> Result<(), ParseEr
     match word {
         "sync" => durability.sync = true,
         "unlogged" => durability.disable_wal = true,
-        _ => return Err(format!("`{word}` is neither `sync` nor `unlogged`")),
+        "flushed" => durability.flush = true,
+        _ => return Err(format!("`{word}` is none of `sync`, `unlogged` and `flushed`")),
     }
     Ok(())
 }
@@ -207,6 +208,7 @@ create users
 put users ann 1
 put users \x00\xff "" sync
 put users bob x*500 unlogged
+put users bob x*500 unlogged flushed
 put users bob noise:7:5000
 delete users ""
 single-delete users once

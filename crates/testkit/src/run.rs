@@ -319,7 +319,8 @@ fn open_with(
 }
 
 fn write_options(durability: Durability) -> WriteOptions {
-    WriteOptions { sync: durability.sync, disable_wal: durability.disable_wal, ..WriteOptions::default() }
+    let Durability { sync, disable_wal, flush } = durability;
+    WriteOptions { sync, disable_wal, flush_after: flush, ..WriteOptions::default() }
 }
 
 fn compact_options(force: bool) -> CompactRangeOptions {

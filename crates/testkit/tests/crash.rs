@@ -53,6 +53,13 @@ fn a_life_with_unlogged_writes() {
     crash_everywhere(life("unlogged.txt"), "tiny", Effort { stride: 1, second_crash_stride: 7 });
 }
 
+#[test]
+fn a_life_with_eager_flushes() {
+    for profile in ["tiny", "vector", "partitioned"] {
+        crash_everywhere(life("eager.txt"), profile, Effort { stride: 1, second_crash_stride: 7 });
+    }
+}
+
 /// Lives that nobody thought of.
 #[test]
 fn random_lives() {

@@ -106,6 +106,8 @@ named_metrics! {
         StallPendingCompactionMicros => "spillway.stall.pending.compaction.micros",
         /// The next log or memtable was not ready.
         StallSpareMicros => "spillway.stall.spare.micros",
+        /// The memtables together held as much as they may.
+        StallMemoryMicros => "spillway.stall.memory.micros",
         /// Too many writes were in flight.
         StallPipelineMicros => "spillway.stall.pipeline.micros",
         LargeBatches => "spillway.large.batches",
@@ -131,5 +133,7 @@ named_metrics! {
         BytesPerMultiget => "rocksdb.bytes.per.multiget",
         ReadNumMergeOperands => "rocksdb.read.num.merge_operands",
         FlushTime => "rocksdb.db.flush.micros",
+        /// What a writer spent on replacing a full memtable.
+        MemtableSwitch => "spillway.memtable.switch.micros",
     }
 }

@@ -36,8 +36,11 @@ option_table! {
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
     /// Bytes of a table written between background syncs that even out the disk's load; 0 for none.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
-    /// Bytes of all memtables together at which the largest is flushed; 0 for no limit.
+    /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
+    /// Writers wait where memtables hold `db_write_buffer_size` bytes; else that is passed until a flush has ended. As the
+    /// argument of RocksDB's WriteBufferManager, but true if not said otherwise: the limit is one.
+    allow_stall: bool = true, ANY, Spillway, Fixed;
     /// Bytes per second that writers are held to while compactions are behind; 0 is 16 MiB.
     delayed_write_rate: u64 = 0, ANY, RocksDb, Fixed;
     /// Bytes at which a new MANIFEST is begun.

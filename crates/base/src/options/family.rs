@@ -8,6 +8,7 @@ use crate::extend::{CompactionFilter, MergeOperator, PrefixExtractor};
 use crate::options::choices::{CompactionStyle, CompressionKind, TableFactory};
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
+use crate::options::memtable::MemtableChoice;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
 use crate::options::table::TableOptions;
@@ -31,8 +32,10 @@ option_table! {
     max_write_buffer_number: usize = 2, within(1.0, 1024.0), RocksDb, Mutable;
     /// Sealed memtables that are flushed together.
     min_write_buffer_number_to_merge: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
+    /// Each write ends with the flush of what it wrote to the family: it returns when that is in tables.
+    eager_flush: bool = false, ANY, Spillway, Mutable;
     /// The memtable's representation, with its parameters.
-    memtable_factory: String = String::from("skip_list"), ANY, Spillway, Fixed;
+    memtable_factory: MemtableChoice = MemtableChoice::default(), ANY, Spillway, Fixed;
     /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none. Takes effect with
     /// `memtable_whole_key_filtering`.
     memtable_prefix_bloom_size_ratio: f64 = 0.0, within(0.0, 0.25), RocksDb, Mutable;

@@ -13,6 +13,8 @@ mod family;
 mod filter;
 pub mod ini;
 pub mod known;
+mod memtable;
+mod parse;
 pub mod row;
 mod setting;
 pub mod string;
@@ -20,6 +22,7 @@ mod suggest;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
 pub use apply::{apply_document, apply_string, apply_value, set_at_runtime};
 pub use choices::{
@@ -32,5 +35,7 @@ pub use document::{Syntax, to_value};
 pub use family::FamilyOptions;
 pub use filter::FilterPolicy;
 pub use ini::{Audience, OptionsFile};
+pub use memtable::MemtableChoice;
 pub use row::{Documented, OptionGroup, rows};
+pub use suggest::nearest;
 pub use table::TableOptions;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::options::known::Unhonoured;
+use crate::options::tree::Node;
 
 /// Where a row is written in an OPTIONS file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +113,11 @@ pub trait Setting {
     /// True where the text is the user's own, so that it is escaped in option strings but not in JSON.
     fn is_free_text(&self) -> bool {
         false
+    }
+
+    /// Takes an object of a document; `None` where the option has no such form.
+    fn set_object(&mut self, _node: &Node) -> Option<Result<()>> {
+        None
     }
 
     fn group(&self) -> Option<&dyn OptionGroup> {

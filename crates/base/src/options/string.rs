@@ -5,7 +5,7 @@
 //! is text, so that nested groups keep theirs.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::row::{Bounds, Change, Load, OptionGroup, Setting};
+use crate::options::row::{Bounds, Change, Load, OptionGroup, Row, Setting};
 use crate::options::suggest::nearest;
 
 /// Deepest nesting of braces; nothing in RocksDB goes beyond three.
@@ -105,7 +105,7 @@ pub(crate) fn object_id(text: &str) -> Result<(&str, Vec<(&str, &str)>)> {
 }
 
 /// Protects what would end or comment out a value.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (i, c) in text.char_indices() {
         let at_edge = i == 0 || i + c.len_utf8() == text.len();
@@ -144,19 +144,30 @@ pub(crate) fn unescape(text: &str) -> String {
 /// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     if let Some((row, setting)) = group.find_mut(name) {
-        if load.running && row.change == Change::Fixed {
-            return Err(Error::invalid_argument(format!("option `{name}` cannot change while the database is open")));
-        }
-        let before = setting.text();
-        let outcome = setting.set(text, load).and_then(|()| in_bounds(row.bounds, setting));
-        let Err(error) = outcome else { return Ok(()) };
-        if !load.adopting || error.kind() != ErrorKind::Unsupported {
-            return Err(error.context(format!("option `{name}`")));
-        }
-        setting.set(&before, load).expect("an option's own text is valid");
-        load.warnings.push(format!("option `{name}`: {}; {before} is used", error.message()));
-        return Ok(());
+        return set_row(row, setting, text, load).map_err(|error| error.context(format!("option `{name}`")));
     }
+    set_unknown(group, name, text, load)
+}
+
+/// Sets the option of a row. The caller names it in errors.
+pub(super) fn set_row(row: &Row, setting: &mut dyn Setting, text: &str, load: &mut Load) -> Result<()> {
+    if load.running && row.change == Change::Fixed {
+        return Err(Error::invalid_argument("it cannot change while the database is open"));
+    }
+    let before = setting.text();
+    let taken = setting.set(text, load);
+    let out_of_bounds = taken.is_ok();
+    let Err(error) = taken.and_then(|()| in_bounds(row.bounds, setting)) else { return Ok(()) };
+    if !load.adopting || !(out_of_bounds || error.kind() == ErrorKind::Unsupported) {
+        return Err(error);
+    }
+    setting.set(&before, load).expect("an option's own text is valid");
+    load.warnings.push(format!("option `{}`: {}; {before} is used", row.name, error.message()));
+    Ok(())
+}
+
+/// What becomes of an option that no row has: a warning where RocksDB knows it, else an error.
+pub(super) fn set_unknown(group: &dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     if let Some(unhonoured) = group.unhonoured().iter().find(|unhonoured| unhonoured.name == name) {
         if !unhonoured.is_default(text) {
             load.warnings.push(format!("option `{name}={text}` of RocksDB has no effect here"));
@@ -178,10 +189,10 @@ fn in_bounds(bounds: Bounds, setting: &dyn Setting) -> Result<()> {
     match setting.number() {
         Some(number) if !bounds.contains(number) => {
             let text = setting.text();
-            Err(Error::unsupported(match bounds.describe() {
-                _ if setting.kind() == "bool" => format!("`{text}` is not supported"),
-                range => format!("`{text}` is out of bounds: {range}"),
-            }))
+            Err(match bounds.describe() {
+                _ if setting.kind() == "bool" => Error::unsupported(format!("`{text}` is not supported")),
+                range => Error::invalid_argument(format!("`{text}` is out of bounds: {range}")),
+            })
         }
         _ => Ok(()),
     }
@@ -190,7 +201,7 @@ fn in_bounds(bounds: Bounds, setting: &dyn Setting) -> Result<()> {
 /// Checks every row of a group against its bounds.
 ///
 /// # Errors
-/// `InvalidArgument`, naming the option.
+/// `InvalidArgument` or `Unsupported`, naming the option.
 pub(crate) fn check_bounds(group: &dyn OptionGroup) -> Result<()> {
     group.settings().into_iter().try_for_each(|(row, setting)| {
         in_bounds(row.bounds, setting).map_err(|error| error.context(format!("option `{}`", row.name)))

@@ -1,7 +1,7 @@
 //! The known name nearest to a misspelt one.
 
 /// The name in `known` that takes the fewest edits to reach, where they are few enough for a slip.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let edits_max = (name.len() / 3).clamp(2, 6);
     let scored = known.map(|candidate| (edits(name.as_bytes(), candidate.as_bytes()), candidate));
     scored.filter(|(edits, _)| *edits <= edits_max).min().map(|(_, candidate)| candidate)

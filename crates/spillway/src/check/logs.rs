@@ -1,41 +1,44 @@
 //! Checks logs: that they can be replayed, and that every batch in them is one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, Frontiers, RecordKind, RecoveryMode, ReplayOptions};
+use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
+use crate::replay::row::{self, FoundLog};
 use crate::version::file_name::{self, FileType};
 use crate::write::batch::BatchReader;
 
 /// The logs that belong to a database.
-#[derive(Default)]
 pub(super) struct FoundLogs {
     /// Ascending.
-    pub own: Vec<FileNumber>,
-    /// RocksDB's that may be needed, ascending.
-    pub rocksdbs: Vec<FileNumber>,
+    pub own: Vec<FoundLog>,
+    /// RocksDB's that may be needed.
+    pub rocksdbs: BTreeSet<FileNumber>,
     pub bytes: u64,
 }
 
 impl Check<'_> {
-    pub(super) fn find_logs(&self) -> Result<FoundLogs> {
+    /// Also reports logs that are missing.
+    pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
         let needed = self.recovered.families.iter().map(|family| family.log_number).min().unwrap_or_default();
         let needed = needed.max(self.recovered.min_log_to_keep);
-        let mut found = FoundLogs::default();
-        for name in self.vfs().read_dir(self.log_dir())? {
-            match file_name::parse(&name) {
-                Some((FileType::Log, number)) => found.own.push(number),
-                Some((FileType::RocksLog, number)) if number >= needed => found.rocksdbs.push(number),
-                _ => continue,
-            }
-            found.bytes += self.vfs().metadata(&self.log_dir().join(name))?.len;
+        let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
+        // A header that cannot be read is reported when the log itself is checked.
+        let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
+        let row = row::find(&*vfs, &dir, self.recovered.log_row, head)?;
+        row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
+        let mut rocksdbs = row::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
+        rocksdbs.retain(|number| *number >= needed);
+        let mut found = FoundLogs { own: row.logs, rocksdbs, bytes: 0 };
+        let own = found.own.iter().map(|log| (FileType::Log, log.number));
+        for (kind, number) in own.chain(found.rocksdbs.iter().map(|number| (FileType::RocksLog, *number))) {
+            found.bytes += vfs.metadata(&dir.join(file_name::format(kind, number)))?.len;
         }
-        found.own.sort_unstable();
-        found.rocksdbs.sort_unstable();
         Ok(found)
     }
 
@@ -44,11 +47,8 @@ impl Check<'_> {
         for number in &found.rocksdbs {
             self.check_one_log(FileType::RocksLog, *number, |check, path| check.check_rocksdb_log(path, *number));
         }
-        let later = self.later_frontiers(&found.own);
-        for (number, later) in found.own.iter().zip(later) {
-            self.check_one_log(FileType::Log, *number, |check, path| {
-                check.check_own_log(path, *number, later, &mut last)
-            });
+        for log in &found.own {
+            self.check_one_log(FileType::Log, log.number, |check, path| check.check_own_log(path, log, &mut last));
         }
         self.report.last_seq = self.report.last_seq.max(last);
     }
@@ -69,21 +69,8 @@ impl Check<'_> {
         self.bytes_done += bytes;
     }
 
-    /// What the logs behind each one know of it.
-    fn later_frontiers(&mut self, numbers: &[FileNumber]) -> Vec<Frontiers> {
-        let mut known = Frontiers::default();
-        let mut later = Vec::with_capacity(numbers.len());
-        for &number in numbers.iter().rev() {
-            later.push(known);
-            let path = self.log_dir().join(file_name::format(FileType::Log, number));
-            // A header that cannot be read is reported when the log itself is checked.
-            known = log::read_frontiers(self.vfs(), &path, number).map_or(known, |of_this| known.max(of_this));
-        }
-        later.reverse();
-        later
-    }
-
-    fn check_own_log(&mut self, path: &Path, number: FileNumber, later: Frontiers, last: &mut SeqNo) -> Result<()> {
+    fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
+        let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
         let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, later };
         let (vfs, report) = (&*self.options.vfs, &mut self.report);

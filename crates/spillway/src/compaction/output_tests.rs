@@ -9,8 +9,10 @@ use super::*;
 use crate::compaction::cutter::CutLimits;
 use crate::compaction::entries::EntryRules;
 use crate::context::FileNumbers;
+use crate::flush::held::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
+use crate::tasks::Tasks;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
 
 const DIR: &str = "/db";
@@ -23,6 +25,8 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         options: DbOptions::default(),
         numbers: FileNumbers::starting_at(FileNumber(100)),
         memtable_ids: AtomicU64::new(0),
+        memtables: MemtableMaking::inline(),
+        tasks: Tasks::new(true),
         statistics: None,
         listeners: Vec::new(),
         db_id: "id".into(),

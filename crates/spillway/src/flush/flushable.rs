@@ -10,6 +10,8 @@ use memtable::{Entry, Memtable};
 use parking_lot::Mutex;
 use table::{TableReadOptions, TableValue, Visit};
 
+use crate::flush::held::HeldMemtable;
+use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
 /// An entry of a family's queue. Reads see it exactly as they see a table.
@@ -34,6 +36,9 @@ pub trait Flushable: Send + Sync {
 
     fn memory_bytes(&self) -> usize;
 
+    /// What the entry is charged; `None` where it is not in memory.
+    fn charge(&self) -> Option<&Arc<Charge>>;
+
     /// The memtable, where this is one.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
 }
@@ -41,9 +46,11 @@ pub trait Flushable: Send + Sync {
 /// A memtable in the queue: the mutable one, or one that is sealed.
 pub struct QueuedMemtable {
     id: u64,
-    memtable: Arc<dyn Memtable>,
+    held: HeldMemtable,
     /// Arena bytes that an empty memtable of this kind has reserved.
     empty_bytes: usize,
+    /// Reserved bytes at which the memtable counts as half full.
+    half_bytes: usize,
     created_at: AtomicU64,
     /// The largest number given to a write before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
@@ -57,12 +64,13 @@ const MUTABLE: u64 = u64::MAX;
 impl QueuedMemtable {
     /// `id` is never used twice in a process; `created_at` is the last number given out before the memtable became
     /// mutable; `concurrent` lets writers insert at the same time, where the representation can.
-    pub fn new(id: u64, memtable: Arc<dyn Memtable>, created_at: SeqNo, concurrent: bool) -> Arc<Self> {
-        let one_by_one = !concurrent || !memtable.concurrent_insert();
+    pub fn new(id: u64, held: HeldMemtable, created_at: SeqNo, concurrent: bool) -> Arc<Self> {
+        let one_by_one = !concurrent || !held.memtable().concurrent_insert();
         Arc::new(QueuedMemtable {
             id,
-            empty_bytes: memtable.reserved_bytes(),
-            memtable,
+            half_bytes: held.capacity_bytes() / 2,
+            empty_bytes: held.memtable().reserved_bytes(),
+            held,
             created_at: AtomicU64::new(created_at.0),
             largest_seq: AtomicU64::new(MUTABLE),
             logged_through: AtomicU64::new(0),
@@ -77,13 +85,29 @@ impl QueuedMemtable {
     /// Inserts entries whose bytes were reserved. Never fails (C4).
     pub fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
         let _alone = self.inserting.as_ref().map(Mutex::lock);
-        self.memtable.insert_all(entries);
+        self.memtable().insert_all(entries);
     }
 
     /// True where no room was reserved. Under the commit lock that means that no write at or below the last number was
     /// noted to it: room is reserved before a number is taken (C4). One with a later number may be on its way.
     pub fn is_unused(&self) -> bool {
-        self.memtable.reserved_bytes() == self.empty_bytes
+        self.memtable().reserved_bytes() == self.empty_bytes
+    }
+
+    pub fn is_half_full(&self) -> bool {
+        self.memtable().reserved_bytes() >= self.half_bytes
+    }
+
+    /// Reserves room for a write; `None` where there is none left. The answer is true for the one write that makes the
+    /// memtable half full: a spare will be needed.
+    #[inline]
+    pub fn try_reserve(&self, bytes: usize) -> Option<bool> {
+        let memtable = self.memtable();
+        if !memtable.try_reserve(bytes) {
+            return None;
+        }
+        let reserved = memtable.reserved_bytes();
+        Some(reserved >= self.half_bytes && reserved.saturating_sub(bytes) < self.half_bytes)
     }
 
     /// Raises the number below which nothing is in here to the last one given out (F3). Called under the commit lock, for
@@ -92,8 +116,14 @@ impl QueuedMemtable {
         self.created_at.fetch_max(seq.0, Ordering::AcqRel);
     }
 
+    #[inline]
     pub fn memtable(&self) -> &Arc<dyn Memtable> {
-        &self.memtable
+        self.held.memtable()
+    }
+
+    #[inline]
+    pub fn memtable_charge(&self) -> &Arc<Charge> {
+        self.held.charge()
     }
 
     /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
@@ -107,16 +137,16 @@ impl QueuedMemtable {
 
 impl Flushable for QueuedMemtable {
     fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
-        self.memtable.get(key, &mut |seq, kind, bytes| visit(seq, kind, TableValue { bytes, owner: None }));
+        self.memtable().get(key, &mut |seq, kind, bytes| visit(seq, kind, TableValue { bytes, owner: None }));
         Ok(())
     }
 
     fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
-        Ok(self.memtable.clone().cursor())
+        Ok(self.memtable().clone().cursor())
     }
 
     fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
-        Ok(self.memtable.tombstones())
+        Ok(self.memtable().tombstones())
     }
 
     fn created_at(&self) -> SeqNo {
@@ -135,10 +165,14 @@ impl Flushable for QueuedMemtable {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.memtable.memory_bytes()
+        self.memtable().memory_bytes()
+    }
+
+    fn charge(&self) -> Option<&Arc<Charge>> {
+        Some(self.held.charge())
     }
 
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-        Some(&self.memtable)
+        Some(self.memtable())
     }
 }

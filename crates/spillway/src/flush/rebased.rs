@@ -11,11 +11,13 @@ use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
+use crate::flush::held::HeldMemtable;
+use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
 /// A memtable under numbers of its own.
 pub struct RebasedMemtable {
-    memtable: Arc<dyn Memtable>,
+    held: HeldMemtable,
     numbers: OnceLock<Numbers>,
     /// Under the numbers outside; made when first asked for.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
@@ -31,9 +33,9 @@ struct Numbers {
 }
 
 impl RebasedMemtable {
-    /// `memtable` is sealed, and numbered from 1.
-    pub fn new(memtable: Arc<dyn Memtable>) -> Arc<Self> {
-        Arc::new(RebasedMemtable { memtable, numbers: OnceLock::new(), tombstones: OnceLock::new() })
+    /// The memtable is sealed, and numbered from 1.
+    pub fn new(held: HeldMemtable) -> Arc<Self> {
+        Arc::new(RebasedMemtable { held, numbers: OnceLock::new(), tombstones: OnceLock::new() })
     }
 
     /// Says that the batch has the numbers `base + 1 ..= largest`. Before it is in any view.
@@ -42,7 +44,7 @@ impl RebasedMemtable {
     }
 
     fn raised_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        let inside = self.memtable.tombstones()?;
+        let inside = self.held.memtable().tombstones()?;
         let base = self.base().0;
         let raised = inside.fragments().iter().flat_map(|fragment| {
             let of_seq = |seq: &SeqNo| RangeTombstone {
@@ -65,13 +67,14 @@ impl Flushable for RebasedMemtable {
         let base = self.base().0;
         let Some(seq) = key.seq().0.checked_sub(base) else { return Ok(()) };
         let inside = LookupKey::new(key.user_key(), SeqNo(seq));
-        self.memtable
+        self.held
+            .memtable()
             .get(&inside, &mut |seq, kind, bytes| visit(SeqNo(seq.0 + base), kind, TableValue { bytes, owner: None }));
         Ok(())
     }
 
     fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
-        let inner = self.memtable.clone().cursor();
+        let inner = self.held.memtable().clone().cursor();
         Ok(Box::new(RebasedCursor { inner, base: self.base(), key: Vec::new(), target: Vec::new() }))
     }
 
@@ -92,7 +95,11 @@ impl Flushable for RebasedMemtable {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.memtable.memory_bytes()
+        self.held.memtable().memory_bytes()
+    }
+
+    fn charge(&self) -> Option<&Arc<Charge>> {
+        Some(self.held.charge())
     }
 
     /// None: the memtable inside is numbered otherwise than what readers may see.
@@ -190,6 +197,7 @@ mod tests {
     use memtable::{Entry, MemtableConfig};
 
     use super::*;
+    use crate::flush::held::MemtableMaking;
 
     fn batch(entries: &[(&str, ValueKind, &str)]) -> Arc<RebasedMemtable> {
         let factory = memtable::factory_from_option_string("skip_list").expect("known");
@@ -200,7 +208,7 @@ mod tests {
             let seq = SeqNo(i as u64 + 1);
             memtable.insert(Entry { user_key: key.as_bytes(), seq, kind: *kind, value: value.as_bytes() });
         }
-        RebasedMemtable::new(memtable)
+        RebasedMemtable::new(HeldMemtable::new(memtable, 1 << 16, &MemtableMaking::inline()))
     }
 
     #[test]

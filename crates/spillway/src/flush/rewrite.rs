@@ -14,12 +14,15 @@ use crate::read::merging::MergingCursor;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::FileMeta;
 
-/// Writes what the plan's entries hold into a table; `None` where nothing of it is left.
+/// Writes what the plan's entries, whose writers are done, hold into a table; `None` where nothing of it is left.
 ///
 /// # Errors
 /// The file system's; nothing is left behind then.
 pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
     let start = context.vfs.now();
+    for memtable in plan.entries.iter().filter_map(|entry| entry.as_memtable()) {
+        memtable.seal();
+    }
     let options = TableReadOptions { fill_cache: false, class: IoClass::Flush, ..TableReadOptions::default() };
     // Youngest first, as a merge wants them.
     let young_first = plan.entries.iter().rev();

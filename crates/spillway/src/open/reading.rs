@@ -1,7 +1,8 @@
 //! Opening for reading only, which takes no lock: beside a process that writes, flushes and deletes logs meanwhile.
 //!
-//! The MANIFEST is read first and the logs after it. A log that is flushed and deleted in between would be a hole in the
-//! history (D2), so what was recovered counts only if nothing moved until the end.
+//! The MANIFEST is read first, then the logs, then the tables are opened. Whatever is deleted in between makes recovery
+//! fail (D2: the MANIFEST says which logs there are), so it is tried again while things move, and the error is believed
+//! only where nothing moved. A MANIFEST that does not say which logs there are counts only if nothing moved until the end.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,11 +14,13 @@ use crate::version::current::read_current;
 use crate::version::file_name;
 use crate::version::manifest::manifest_path;
 
-/// How often the recovery is tried. A writer that flushes faster than its logs are replayed is left alone after that.
-const TRIES_MAX: usize = 5;
+/// How often the recovery is tried. A writer that deletes files faster than they are read is left alone after that.
+const TRIES_MAX: usize = 20;
 
 /// Between two tries: long enough for a record that was being copied.
 const PAUSE: Duration = Duration::from_millis(10);
+
+const BUSY: &str = "another process changed the database during every try to read it; try again";
 
 /// What a writer changes before it deletes anything that a reader needs.
 #[derive(PartialEq, Eq)]
@@ -38,8 +41,15 @@ impl Mark {
     }
 }
 
-/// Calls `attempt`, which recovers a database without writing, until nothing moved meanwhile. Damage is believed only
-/// when it stays: a record that a writer is copying looks like it.
+/// What an attempt yielded.
+pub(super) struct Attempt<T> {
+    pub opened: T,
+    /// It would have noticed a log that went missing meanwhile.
+    pub notices_missing_logs: bool,
+}
+
+/// Calls `attempt`, which recovers a database without writing, until it yields something that counts. Damage is believed
+/// only when it stays: a record that a writer is copying looks like it.
 ///
 /// # Errors
 /// `Busy`: a writer changed the database during every try. Otherwise what the last attempt yielded.
@@ -47,9 +57,9 @@ pub(super) fn open_steadily<T>(
     vfs: &dyn Vfs,
     dir: &Path,
     log_dir: &Path,
-    mut attempt: impl FnMut() -> Result<T>,
+    mut attempt: impl FnMut() -> Result<Attempt<T>>,
 ) -> Result<T> {
-    let mut last = None;
+    let mut last: Option<Error> = None;
     for round in 0..TRIES_MAX {
         if round > 0 {
             vfs.sleep(PAUSE);
@@ -59,14 +69,14 @@ pub(super) fn open_steadily<T>(
         let result = attempt();
         let is_steady = before == Mark::read(vfs, dir, log_dir).ok();
         match result {
-            Ok(opened) if is_steady => return Ok(opened),
+            Ok(found) if found.notices_missing_logs || is_steady => return Ok(found.opened),
             Ok(_) => last = None,
-            Err(error) if error.kind() == ErrorKind::Corruption || !is_steady => last = Some(error),
+            Err(error) if !is_steady => last = Some(Error::busy(BUSY).at_path(dir).with_source(error)),
+            Err(error) if error.kind() == ErrorKind::Corruption => last = Some(error),
             Err(error) => return Err(error),
         }
     }
-    let what = format!("another process changed the database during each of {TRIES_MAX} tries to read it; try again");
-    Err(last.unwrap_or_else(|| Error::busy(what).at_path(dir)))
+    Err(last.unwrap_or_else(|| Error::busy(BUSY).at_path(dir)))
 }
 
 #[cfg(test)]
@@ -103,7 +113,7 @@ mod tests {
             if tries < 3 {
                 write_and_flush(&db, tries);
             }
-            Ok(recovered.families[0].tables.len())
+            Ok(Attempt { opened: recovered.families[0].tables.len(), notices_missing_logs: false })
         });
         assert_eq!((found.unwrap(), tries), (2, 3));
     }
@@ -115,9 +125,21 @@ mod tests {
         let error = open_steadily(&*vfs, Path::new("/db"), Path::new("/db"), || {
             tries += 1;
             write_and_flush(&db, tries);
-            Ok(())
+            Ok(Attempt { opened: (), notices_missing_logs: false })
         });
         assert_eq!((error.unwrap_err().kind(), tries), (ErrorKind::Busy, TRIES_MAX as u32));
+    }
+
+    #[test]
+    fn what_fails_while_a_writer_moves_is_no_damage() {
+        let (vfs, db) = database();
+        let mut tries = 0;
+        let error = open_steadily(&*vfs, Path::new("/db"), Path::new("/db"), || -> Result<Attempt<()>> {
+            tries += 1;
+            write_and_flush(&db, tries);
+            Err(Error::corruption("a log is missing"))
+        });
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Busy);
     }
 
     #[test]
@@ -128,7 +150,10 @@ mod tests {
             tries = 0;
             let result = open_steadily(&*vfs, Path::new("/db"), Path::new("/db"), || {
                 tries += 1;
-                if tries < heals_at { Err(Error::corruption("half a record")) } else { Ok(()) }
+                if tries < heals_at {
+                    return Err(Error::corruption("half a record"));
+                }
+                Ok(Attempt { opened: (), notices_missing_logs: true })
             });
             (result.map_err(|e| e.kind()), tries)
         };

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::ReplayOptions;
 use vfs::Vfs;
 
 use crate::context::log_dir;
 use crate::db::{DEFAULT_FAMILY, OpenOptions};
+use crate::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
@@ -76,13 +76,7 @@ fn has_records(vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -
     if kind == FileType::RocksLog {
         return Ok(vfs.metadata(path)?.len > 0);
     }
-    let mut records = 0;
-    let options = ReplayOptions { number, mode: log::RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
-    let end = log::replay(vfs, path, &options, &mut |_| {
-        records += 1;
-        Ok(())
-    });
-    Ok(records > 0 || end.is_err())
+    Ok(own_logs::has_records(vfs, path, number))
 }
 
 /// What recovery would find in a database that has nothing yet.
@@ -104,6 +98,8 @@ fn empty_database() -> Recovered {
         max_family: 0,
         min_log_to_keep: FileNumber(0),
         log_ends: Vec::new(),
+        log_row: None,
+        log_dir: None,
         db_id: None,
         fenced: true,
         warnings: Vec::new(),

@@ -16,6 +16,7 @@ use table::{Properties, Table, TableReadOptions, TableValue, Visit};
 use super::ReadContext;
 use super::view::ReadView;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
+use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::purge::PurgeQueue;
@@ -295,7 +296,7 @@ pub fn memtable_of(writes: &[Write]) -> Arc<QueuedMemtable> {
         assert!(memtable.try_reserve(memtable.worst_case_bytes(1, payload)));
         memtable.insert(Entry { user_key: &write.key, seq: write.seq, kind: write.kind, value: &write.value });
     }
-    QueuedMemtable::new(1, memtable, SeqNo::ZERO, true)
+    QueuedMemtable::new(1, HeldMemtable::new(memtable, 1 << 20, &MemtableMaking::inline()), SeqNo::ZERO, true)
 }
 
 /// A view that holds the history in layers, the older the deeper.

@@ -45,7 +45,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.background-errors", Number(|s| u64::from(s.core.background_error().is_some()))),
     ("rocksdb.cur-size-active-mem-table", Number(|s| s.view.mutable.memory_bytes() as u64)),
     ("rocksdb.cur-size-all-mem-tables", Number(|s| s.memtable_bytes())),
-    ("rocksdb.size-all-mem-tables", Number(|s| s.memtable_bytes())),
+    ("rocksdb.size-all-mem-tables", Number(|s| s.family.memtable_bytes() as u64)),
     ("rocksdb.num-entries-active-mem-table", Number(|s| s.view.mutable.memtable().entries())),
     ("rocksdb.num-entries-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.entries()))),
     ("rocksdb.num-deletes-active-mem-table", Number(|s| s.view.mutable.memtable().deletions())),
@@ -66,6 +66,8 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.block-cache-usage", Number(|s| s.core.block_cache.usage() as u64)),
     ("rocksdb.block-cache-pinned-usage", Number(|s| s.core.block_cache.pinned_usage() as u64)),
     ("spillway.log-bytes", Number(|s| s.core.logs.total().0)),
+    ("spillway.memtable", Text(|s| s.view.mutable.memtable().name().to_owned())),
+    ("spillway.memtable-bytes-charged", Number(|s| s.core.context.memtables.memory.charged_bytes() as u64)),
     ("spillway.stalls", Text(text::stalls)),
 ];
 

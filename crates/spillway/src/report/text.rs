@@ -28,6 +28,9 @@ pub(super) fn family_stats(source: &Source<'_>) -> String {
     }
     let (files, bytes) = levels.iter().fold((0, 0), |(files, bytes), level| (files + level.files, bytes + level.bytes));
     let _ = writeln!(text, " Sum  {files:8} {:10.2}", bytes as f64 / MIB);
+    let memtable = source.view.mutable.memtable();
+    let (name, megabytes) = (memtable.name(), source.family.memtable_bytes() as f64 / MIB);
+    let _ = writeln!(text, "Memtable: {name}, {} entries; all memtables: {megabytes:.2} MB", memtable.entries());
     text.push_str("\nWaits of writers (all families):\n");
     text + &stalls(source)
 }

@@ -81,6 +81,12 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     for end in &edit.log_ends {
         write!(f, ", log {} ends at byte {} with {}", end.log.0, end.end_offset, end.last_seq)?;
     }
+    if let Some(row) = &edit.log_row {
+        write!(f, ", logs {} to {}", row.oldest.0, row.newest.0)?;
+    }
+    if let Some(dir) = &edit.log_dir {
+        write!(f, ", logs in {dir:?}")?;
+    }
     for seq in &edit.linked_ingests {
         write!(f, ", linked ingest {seq}")?;
     }

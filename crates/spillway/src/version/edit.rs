@@ -15,8 +15,18 @@ pub struct LogEnd {
     pub last_seq: SeqNo,
 }
 
+/// The logs of ours that recovery needs. Every log names the one before it, so that the ends of the row are enough to
+/// notice any that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRow {
+    /// Logs below it hold nothing that is not in tables; they may be gone.
+    pub oldest: FileNumber,
+    /// In use when this was written, so that it is there. Later ones may be too.
+    pub newest: FileNumber,
+}
+
 /// One change. What is `None` or empty stays as it was. The fields that are not the family's (next file, last number,
-/// largest family, log to keep, database id, fence, log ends) hold for the database, whatever the family named.
+/// largest family, log to keep, database id, fence, log ends, log row, log directory) hold for the database, whatever the family named.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
     pub family: FamilyId,
@@ -46,6 +56,9 @@ pub struct VersionEdit {
     /// T: every write to the family at or below this number is in tables (F2).
     pub flushed_through: Option<SeqNo>,
     pub log_ends: Vec<LogEnd>,
+    pub log_row: Option<LogRow>,
+    /// The option `wal_dir`: where the logs are, empty for the database's own directory.
+    pub log_dir: Option<String>,
     /// Ingests above T whose tables are linked already: replay skips these numbers, and they are forgotten once T
     /// passes them (F2).
     pub linked_ingests: Vec<SeqNo>,
@@ -66,6 +79,8 @@ impl VersionEdit {
         self.fence.is_some()
             || self.flushed_through.is_some()
             || !self.log_ends.is_empty()
+            || self.log_row.is_some()
+            || self.log_dir.is_some()
             || !self.linked_ingests.is_empty()
     }
 }

@@ -6,7 +6,7 @@
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
 use base::{Error, FamilyId, Result};
 
-use super::edit::{LogEnd, VersionEdit};
+use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
 
 /// RocksDB's tags.
@@ -53,6 +53,8 @@ mod private_tag {
     /// Ends one edit and starts the next in the same record: what is committed together is one record, so that it is
     /// whole or torn as one.
     pub const NEXT_EDIT: u32 = BASE + 7;
+    pub const LOG_ROW: u32 = BASE + 8;
+    pub const LOG_DIR: u32 = BASE + 9;
     /// Reserved: the logs that a table's values lie in.
     pub const LOG_REFERENCES: u32 = BASE + 5;
     /// Reserved: the part of a table's span that counts.
@@ -105,6 +107,12 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     for end in &edit.log_ends {
         put_private(out, private_tag::LOG_END, &[end.log.0, end.end_offset, end.last_seq.0]);
+    }
+    if let Some(row) = &edit.log_row {
+        put_private(out, private_tag::LOG_ROW, &[row.oldest.0, row.newest.0]);
+    }
+    if let Some(dir) = &edit.log_dir {
+        put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
     }
     for seq in &edit.linked_ingests {
         put_private(out, private_tag::LINKED_INGEST, &[seq.0]);
@@ -194,7 +202,8 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::MAX_FAMILY => edit.max_family = Some(reader.varint32("largest family")?),
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
         tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
-        private_tag::FENCE..=private_tag::LINKED_INGEST => decode_private(tag, reader, edit)?,
+        private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW => decode_private(tag, reader, edit)?,
+        private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
         _ => pass_over(tag, reader)?,
     }
     Ok(())
@@ -217,9 +226,19 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
             end_offset: field.varint64("end of a log")?,
             last_seq: decode_seq(&mut field, "last number of a log")?,
         }),
+        private_tag::LOG_ROW => edit.log_row = Some(decode_log_row(&mut field)?),
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
+}
+
+fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
+    let row = LogRow { oldest: decode_number(field, "oldest log")?, newest: decode_number(field, "newest log")? };
+    if row.oldest > row.newest {
+        let what = format!("the logs are said to go from {} to {}", row.oldest, row.newest);
+        return Err(Error::corruption(what));
+    }
+    Ok(row)
 }
 
 /// Passes over what says nothing to us, and refuses what must not be passed over.
@@ -263,7 +282,7 @@ mod tests {
 
     #[test]
     fn rocksdb_must_stop_at_private_tags() {
-        for private in private_tag::FENCE..=private_tag::NEXT_EDIT {
+        for private in private_tag::FENCE..=private_tag::LOG_DIR {
             assert_eq!(private & tag::IGNORABLE_BIT, 0);
             assert!(private > 2 * tag::IGNORABLE_BIT, "clear of RocksDB's own");
         }

@@ -13,7 +13,7 @@ use vfs::{IoClass, Vfs};
 
 use super::builder::VersionBuilder;
 use super::current::read_current;
-use super::edit::{LogEnd, VersionEdit};
+use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
@@ -38,6 +38,10 @@ pub struct Recovered {
     /// RocksDB's logs below this number are not needed.
     pub min_log_to_keep: FileNumber,
     pub log_ends: Vec<LogEnd>,
+    /// `None` where RocksDB wrote the MANIFEST, or where there is no log.
+    pub log_row: Option<LogRow>,
+    /// The option `wal_dir` that the database was last opened for writing with.
+    pub log_dir: Option<String>,
     pub db_id: Option<String>,
     /// We wrote it; otherwise RocksDB, or an export of ours.
     pub fenced: bool,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 
-use super::edit::{FENCE_VERSION, LogEnd, VersionEdit};
+use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
 use super::file_name::{self, FileType};
 use super::recover::Recovered;
 use super::table_file::FileMeta;
@@ -46,6 +46,8 @@ pub(super) struct Replay {
     min_log_to_keep: FileNumber,
     max_family: u32,
     log_ends: BTreeMap<FileNumber, LogEnd>,
+    log_row: Option<LogRow>,
+    log_dir: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -131,6 +133,10 @@ impl Replay {
         self.min_log_to_keep = self.min_log_to_keep.max(edit.min_log_to_keep.unwrap_or_default());
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
+        self.log_row = edit.log_row.or(self.log_row);
+        if let Some(dir) = &edit.log_dir {
+            self.log_dir = Some(dir.clone());
+        }
         Ok(())
     }
 
@@ -180,6 +186,8 @@ impl Replay {
             max_family: self.max_family,
             min_log_to_keep: self.min_log_to_keep,
             log_ends,
+            log_row: self.log_row,
+            log_dir: self.log_dir,
             db_id: self.db_id,
             fenced: self.fence.is_some(),
             warnings: self.warnings,

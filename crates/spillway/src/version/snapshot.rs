@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{FamilyId, FileNumber, SeqNo};
 
-use super::edit::{LogEnd, VersionEdit};
+use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::version::Version;
 
 /// Tables in one edit of a snapshot: bounds a record to some hundreds of KiB.
@@ -35,6 +35,9 @@ pub struct ManifestSnapshot {
     pub min_log_to_keep: FileNumber,
     pub max_family: u32,
     pub log_ends: Vec<LogEnd>,
+    pub log_row: Option<LogRow>,
+    /// The option `wal_dir`.
+    pub log_dir: String,
     /// Live families, the default one first.
     pub families: Vec<FamilySnapshot>,
 }
@@ -61,6 +64,8 @@ impl ManifestSnapshot {
             min_log_to_keep: Some(self.min_log_to_keep),
             max_family: Some(self.max_family),
             log_ends: if fenced { self.log_ends.clone() } else { Vec::new() },
+            log_row: self.log_row.filter(|_| fenced),
+            log_dir: fenced.then(|| self.log_dir.clone()),
             ..VersionEdit::default()
         };
         let id = self.db_id.clone().map(|id| VersionEdit { db_id: Some(id), ..VersionEdit::default() });

@@ -12,14 +12,19 @@ use crate::flush::flushable::QueuedMemtable;
 use crate::read::view::ReadView;
 use crate::write::batch::{BatchRecord, WriteBatch};
 use crate::write::options::WriteOptions;
+use crate::write::pipeline::KeyBounds;
+use crate::write::room::MemoryWanted;
 
 /// A batch's share in one family.
 pub(crate) struct Part<'a> {
     pub family: &'a Arc<Family>,
-    /// Holds the memtable that the entries are reserved in.
-    view: Guard<Arc<ReadView>>,
+    /// Holds the memtable that the entries are reserved in. `None` while the writer waits: the memtables that a view holds
+    /// would not be freed, and that may be what it waits for.
+    view: Option<Guard<Arc<ReadView>>>,
     /// The id of the memtable that room was reserved in; 0 for none yet.
     reserved_in: u64,
+    /// The id of the memtable that was charged for that; 0 for none yet.
+    charged_in: u64,
     entries: usize,
     payload_bytes: usize,
     smallest: &'a [u8],
@@ -27,8 +32,18 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    pub fn memtable(&self) -> &Arc<QueuedMemtable> {
-        &self.view.mutable
+    /// The memtable to insert into, once room was reserved.
+    pub fn memtable(&self) -> &QueuedMemtable {
+        let view = self.view.as_ref().expect("a part that was reserved has a view");
+        &view.mutable
+    }
+
+    /// Takes a view whose memtable is the mutable one, as far as is known.
+    fn refresh_view(&mut self) {
+        let is_mutable = |view: &Guard<Arc<ReadView>>| view.mutable.id() == self.family.mutable_id();
+        if !self.view.as_ref().is_some_and(is_mutable) {
+            self.view = Some(self.family.view());
+        }
     }
 
     /// True while the reserved memtable is the one that writes go to. Asked under the commit lock.
@@ -42,6 +57,21 @@ impl Part<'_> {
 const SWITCHES_MAX: usize = 100;
 
 pub(crate) type Parts<'a> = SmallVec<[Part<'a>; 2]>;
+
+/// What a part still needs before the batch can take numbers.
+enum Lacking {
+    /// A memtable other than this one, which has no room for so many bytes.
+    Memtable {
+        full: u64,
+        need_bytes: usize,
+    },
+    Memory(MemoryWanted),
+}
+
+/// Lets go of what the parts hold, before a wait.
+pub(crate) fn release_views(parts: &mut Parts<'_>) {
+    parts.iter_mut().for_each(|part| part.view = None);
+}
 
 /// Takes a batch apart by family and checks it.
 ///
@@ -77,8 +107,9 @@ impl<'a> Part<'a> {
     fn of(family: &'a Arc<Family>, record: &BatchRecord<'a>) -> Self {
         let mut part = Part {
             family,
-            view: family.view(),
+            view: Some(family.view()),
             reserved_in: 0,
+            charged_in: 0,
             entries: 0,
             payload_bytes: 0,
             smallest: record.key,
@@ -107,8 +138,8 @@ impl<'a> Part<'a> {
     }
 
     /// The family and the bounds of the keys touched in it, as the pipeline keeps them.
-    pub fn bounds(&self) -> (FamilyId, &[u8], &[u8]) {
-        (self.family.id(), self.smallest, self.largest)
+    pub fn bounds(&self) -> KeyBounds {
+        KeyBounds::new(self.family.id(), &self.family.order().user, self.smallest, self.largest)
     }
 }
 
@@ -130,31 +161,70 @@ impl Core {
         self.check_writable()
     }
 
-    /// Reserves room for every part in its family's mutable memtable, switching those that have none.
+    /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
+    /// none.
     pub(crate) fn reserve_memtables(&self, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<()> {
-        for part in parts.iter_mut() {
-            for attempt in 0.. {
-                part.family.check_live()?;
-                part.view = part.family.view();
-                let queued = &part.view.mutable;
-                if part.reserved_in == queued.id() {
-                    break;
+        let (mut turn, mut switches) = (None, 0);
+        loop {
+            let Some((family, lacking)) = self.reserve_all(parts, turn.is_some())? else { return Ok(()) };
+            release_views(parts);
+            match lacking {
+                Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
+                    switches += 1;
+                    self.switch_full_memtable(family, full, need_bytes, options)?;
                 }
-                let memtable = queued.memtable();
-                let need = part.room_in(&**memtable);
-                if memtable.try_reserve(need) {
-                    part.reserved_in = queued.id();
-                    self.note_memtable_bytes(need);
-                    break;
-                }
-                if attempt == SWITCHES_MAX {
-                    let what = format!("the batch needs a memtable of {need} bytes, and none that is made has them");
+                Lacking::Memtable { need_bytes, .. } => {
+                    let what =
+                        format!("the batch needs a memtable of {need_bytes} bytes, and none that is made has them");
                     return Err(Error::invalid_argument(what));
                 }
-                self.switch_full_memtable(part.family, queued.id(), need, options)?;
+                Lacking::Memory(wanted) => {
+                    let memtable = wanted.memtable();
+                    if self.wait_for_memory(family, wanted, options, &mut turn)?
+                        && let Some(part) = parts.iter_mut().find(|part| part.reserved_in == memtable)
+                    {
+                        part.charged_in = memtable;
+                    }
+                }
             }
         }
-        Ok(())
+    }
+
+    /// Reserves what it can; tells of the first part that lacks something.
+    fn reserve_all<'b>(&self, parts: &mut Parts<'b>, has_turn: bool) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
+        for part in parts {
+            if let Some(lacking) = self.reserve(part, has_turn)? {
+                return Ok(Some((part.family, lacking)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reserves room for a part and memory for that, without waiting; tells what is lacking.
+    fn reserve(&self, part: &mut Part<'_>, has_turn: bool) -> Result<Option<Lacking>> {
+        part.family.check_live()?;
+        part.refresh_view();
+        let queued = part.memtable();
+        let id = queued.id();
+        if part.charged_in == id {
+            return Ok(None);
+        }
+        if part.reserved_in != id {
+            let need_bytes = part.room_in(&**queued.memtable());
+            let Some(half_full) = queued.try_reserve(need_bytes) else {
+                return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
+            };
+            if half_full {
+                self.upkeep.raise(); // which sees to the spare
+            }
+        }
+        let charged = self.charge(queued, has_turn);
+        let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued)));
+        part.reserved_in = id;
+        if charged {
+            part.charged_in = id;
+        }
+        Ok(lacking)
     }
 }
 

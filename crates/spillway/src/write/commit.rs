@@ -6,13 +6,14 @@ use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
 use log::{RecordKind, Reservation};
 use memtable::Entry;
+use smallvec::SmallVec;
 
 use crate::core::Core;
 use crate::write::admission::{self, Part, Parts};
 use crate::write::batch::{self, BatchReader, WriteBatch};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::pipeline::Ticket;
+use crate::write::pipeline::{KeyBounds, Ticket};
 use crate::write::stall::StallCause;
 
 /// A write that has numbers.
@@ -69,6 +70,7 @@ impl Core {
         insert(batch, &parts, numbered.first);
         unfinished.finish();
         self.pipeline.wait_visible(numbered.last)?;
+        self.flush_written(&parts, numbered.last, options)?;
         if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
             self.sync_write(log.position(&reservation))?;
         }
@@ -102,7 +104,8 @@ impl Core {
         parts: &Parts<'_>,
         options: &WriteOptions,
     ) -> Result<Result<Numbered, Retry>> {
-        let bounds: smallvec::SmallVec<[_; 2]> = parts.iter().map(Part::bounds).collect();
+        // Made before the lock is taken: under it they are only stored.
+        let bounds: SmallVec<[KeyBounds; 2]> = parts.iter().map(Part::bounds).collect();
         let mut commit = self.commit.lock();
         if !parts.iter().all(Part::is_current) {
             return Ok(Err(Retry::MemtableSwitched));

@@ -14,6 +14,7 @@ use log::{RecordKind, Reservation};
 use crate::core::{Core, FamilySet};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
+use crate::flush::held::HeldMemtable;
 use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part};
 use crate::write::batch::{self, WriteBatch};
@@ -72,7 +73,7 @@ impl LargeBatchRecord {
 struct Prepared<'a> {
     parts: Vec<(&'a Arc<Family>, Arc<RebasedMemtable>)>,
     /// The mutable memtables that will take over in the touched families.
-    fresh: BTreeMap<FamilyId, Arc<dyn memtable::Memtable>>,
+    fresh: BTreeMap<FamilyId, HeldMemtable>,
     file: Option<Arc<ActiveLog>>,
 }
 
@@ -85,13 +86,19 @@ struct Committed {
 impl Core {
     /// Applies a large batch; as [`Core::write`].
     pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
-        let parts = admission::summarise(batch, set, options)?;
+        let mut parts = admission::summarise(batch, set, options)?;
+        let room_bytes = parts.iter().map(|part| part.room_in(&**part.memtable().memtable())).sum();
+        admission::release_views(&mut parts);
         for part in &parts {
             self.wait_for_queue_room(part.family, options)?;
+            if options.disable_wal {
+                part.family.note_unlogged();
+            }
         }
+        let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
-        let prepared = self.prepare_large(batch, &parts, file.clone(), options);
-        let committed = prepared.and_then(|prepared| self.commit_large(batch, &parts, &prepared));
+        let prepared = self.prepare_large(batch, &parts, memtables, file.clone());
+        let committed = prepared.and_then(|prepared| self.commit_large(batch, &parts, prepared));
         if let (Err(_), Some(file)) = (&committed, &file) {
             self.logs.discard(file); // no record names it
         }
@@ -104,6 +111,7 @@ impl Core {
         }
         unfinished.finish();
         self.pipeline.wait_visible(committed.last)?;
+        self.flush_written(&parts, committed.last, options)?;
         if let Some((log, reservation, _)) = committed.record.filter(|_| options.sync) {
             self.sync_write(log.position(&reservation))?;
         }
@@ -114,27 +122,30 @@ impl Core {
         Ok(committed.last)
     }
 
+    /// A memtable for each part, with its room reserved and charged. `room_bytes` is about what they need together.
+    fn memtables_of(&self, parts: &[Part<'_>], room_bytes: usize, options: &WriteOptions) -> Result<Vec<HeldMemtable>> {
+        let ahead = self.charge_ahead(room_bytes, options)?;
+        let memtables = parts.iter().map(with_room).collect::<Result<Vec<_>>>()?;
+        memtables.iter().for_each(|held| ahead.hand_over(held.charge(), held.memtable().reserved_bytes()));
+        Ok(memtables)
+    }
+
     /// What takes long besides the batch's own log: its memtables, filled.
     fn prepare_large<'a>(
         &self,
         batch: &WriteBatch,
         parts: &[Part<'a>],
+        memtables: Vec<HeldMemtable>,
         file: Option<Arc<ActiveLog>>,
-        options: &WriteOptions,
     ) -> Result<Prepared<'a>> {
         let mut prepared = Prepared { parts: Vec::with_capacity(parts.len()), fresh: BTreeMap::new(), file };
-        for part in parts {
-            let memtable = part.family.create_memtable(0)?;
-            let room = part.room_in(&*memtable);
-            let memtable = if memtable.try_reserve(room) { memtable } else { reserved(part.family, room)? };
+        for (part, held) in parts.iter().zip(memtables) {
+            let memtable = held.memtable();
             let of_family = |(family, entry)| (family == part.family.id()).then_some(entry);
             memtable.insert_all(&mut entries_of(batch.iter(), SeqNo(1)).filter_map(of_family));
             memtable.seal();
-            prepared.parts.push((part.family, RebasedMemtable::new(memtable)));
+            prepared.parts.push((part.family, RebasedMemtable::new(held)));
             prepared.fresh.insert(part.family.id(), part.family.create_memtable(0)?);
-            if options.disable_wal {
-                part.family.note_unlogged();
-            }
         }
         Ok(prepared)
     }
@@ -156,7 +167,7 @@ impl Core {
 
     /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them, before
     /// anything can be published that needs them (V1).
-    fn commit_large(&self, batch: &WriteBatch, parts: &[Part<'_>], prepared: &Prepared<'_>) -> Result<Committed> {
+    fn commit_large(&self, batch: &WriteBatch, parts: &[Part<'_>], mut prepared: Prepared<'_>) -> Result<Committed> {
         let families: Vec<FamilyId> = parts.iter().map(|part| part.family.id()).collect();
         let record = prepared.file.as_ref().map(|file| LargeBatchRecord {
             first: SeqNo::ZERO,
@@ -211,7 +222,7 @@ impl Core {
             for (family, memtable) in &prepared.parts {
                 memtable.set_numbers(base, last, log_end);
                 let touched = self.family_state(&mut state, family.id())?;
-                let made = prepared.fresh.get(&family.id()).cloned().expect("one for each family of the batch");
+                let made = prepared.fresh.remove(&family.id()).expect("one for each family of the batch");
                 let next: Arc<QueuedMemtable> = self.context.queue_memtable(made, last);
                 let old = std::mem::replace(&mut touched.mutable, next);
                 old.seal_at(base, logged);
@@ -228,13 +239,18 @@ impl Core {
     }
 }
 
-/// A memtable with `room` bytes reserved, however large.
-fn reserved(family: &Family, room: usize) -> Result<Arc<dyn memtable::Memtable>> {
-    let memtable = family.create_memtable(room)?;
-    if !memtable.try_reserve(room) {
+/// A memtable with room for a part reserved, however much that is.
+fn with_room(part: &Part<'_>) -> Result<HeldMemtable> {
+    let held = part.family.create_memtable(0)?;
+    let room = part.room_in(&**held.memtable());
+    if held.memtable().try_reserve(room) {
+        return Ok(held);
+    }
+    let held = part.family.create_memtable(room)?;
+    if !held.memtable().try_reserve(room) {
         return Err(Error::invalid_argument(format!("a batch needs a memtable of {room} bytes, which cannot be made")));
     }
-    Ok(memtable)
+    Ok(held)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The database's logs: the current one, the spare made ahead of it, and the older ones that families still need.
+//! The database's logs: the current one and the spare made ahead of it, appended to and synced. Which older ones there
+//! are is [`super::live_logs`]'s.
 //!
 //! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
 //! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
@@ -18,9 +19,10 @@ use parking_lot::{Condvar, Mutex};
 use vfs::Vfs;
 
 use crate::context::Context;
-use crate::version::edit::LogEnd;
+use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::purge::{FileLife, ObsoleteFile, PurgeQueue};
+use crate::write::live_logs::{LiveLog, LiveLogs};
 use crate::write::pipeline::LogPosition;
 
 /// A log that takes writes, or took them in this process.
@@ -70,22 +72,6 @@ impl ActiveLog {
     }
 }
 
-/// A log that some family may still need, oldest first in [`Logs`].
-struct LiveLog {
-    life: Arc<FileLife>,
-    number: FileNumber,
-    bytes: u64,
-    /// The last number in it; `None` for the current log.
-    last_seq: Option<SeqNo>,
-}
-
-#[derive(Default)]
-struct LiveLogs {
-    logs: Vec<LiveLog>,
-    recovered_ends: Vec<LogEnd>,
-    spare: Option<Arc<ActiveLog>>,
-}
-
 #[derive(Default)]
 struct SyncState {
     running: bool,
@@ -101,6 +87,8 @@ pub(crate) struct Logs {
     file_bytes: u64,
     purge: Arc<PurgeQueue>,
     live: Mutex<LiveLogs>,
+    /// Made ahead by the holder of `rolling`, and taken by the next.
+    spare: Mutex<Option<Arc<ActiveLog>>>,
     /// Held by the one thread that replaces the current log.
     pub rolling: Mutex<()>,
     spare_wanted: AtomicBool,
@@ -125,6 +113,7 @@ impl Logs {
             file_bytes: context.options.log_file_bytes,
             purge,
             live: Mutex::default(),
+            spare: Mutex::default(),
             rolling: Mutex::default(),
             spare_wanted: AtomicBool::new(false),
             sync: Mutex::default(),
@@ -134,7 +123,9 @@ impl Logs {
         }
     }
 
-    /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable.
+    /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable. It names the current log
+    /// as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
+    /// current or never does.
     pub fn create(&self, number: FileNumber, need_bytes: u64) -> Result<Arc<ActiveLog>> {
         self.create_sized(FileType::Log, number, self.file_bytes.max(capacity_for(need_bytes)))
     }
@@ -150,6 +141,7 @@ impl Logs {
             extent_bytes: capacity_bytes,
             backing: self.backing,
             earlier: self.frontiers(),
+            predecessor: self.live.lock().newest().filter(|_| file_type == FileType::Log),
         };
         let path = self.dir.join(file_name::format(file_type, number));
         let made = LogFile::create(&*self.vfs, &path, number, config);
@@ -191,7 +183,7 @@ impl Logs {
     /// log with a larger number comes into use instead, and recovery goes by the order of numbers (C1). Called by the
     /// holder of `rolling`.
     pub fn take_spare(&self, need_bytes: u64) -> Result<Option<Arc<ActiveLog>>> {
-        let Some(spare) = self.live.lock().spare.take() else { return Ok(None) };
+        let Some(spare) = self.spare.lock().take() else { return Ok(None) };
         if spare.file.capacity() >= capacity_for(need_bytes) {
             return Ok(Some(spare));
         }
@@ -206,82 +198,80 @@ impl Logs {
 
     /// Whether a spare log is to be made; asked by the background job that makes it.
     pub fn take_spare_request(&self) -> bool {
-        self.spare_wanted.swap(false, Ordering::AcqRel) && self.live.lock().spare.is_none()
+        self.spare_wanted.swap(false, Ordering::AcqRel) && self.spare.lock().is_none()
     }
 
     pub fn put_spare(&self, log: Arc<ActiveLog>) {
-        self.live.lock().spare = Some(log);
+        *self.spare.lock() = Some(log);
     }
 
     /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
     pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
-        let mut live = self.live.lock();
-        if let Some(before) = live.logs.last_mut()
-            && before.last_seq.is_none()
-        {
-            before.last_seq = Some(last_seq);
-        }
-        let life = self.life_of(FileType::Log, log.number());
-        live.logs.push(LiveLog { life, number: log.number(), bytes: log.file.capacity(), last_seq: None });
-        drop(live);
+        let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);
+        self.live.lock().push_current(current, last_seq);
         self.sync.lock().unsynced.push(log.clone());
     }
 
-    /// Notes the log of a large batch, which takes the number `last_seq`: it stands before the current log, and goes when
-    /// every family that the batch touched has flushed through it.
+    /// Notes the log of a large batch, which takes the number `last_seq`: it goes when every family that the batch touched
+    /// has flushed through it.
     pub fn note_large(&self, log: &ActiveLog, last_seq: SeqNo) {
-        let (life, number, bytes) = (self.life_of(FileType::LargeBatch, log.number()), log.number(), log.file.tail());
-        let mut live = self.live.lock();
-        let current = live.logs.len().saturating_sub(1);
-        live.logs.insert(current, LiveLog { life, number, bytes, last_seq: Some(last_seq) });
+        let large = self.live_log(FileType::LargeBatch, log.number(), log.file.tail(), Some(last_seq));
+        self.live.lock().push_large(large);
     }
 
     /// Notes a log of an earlier process, oldest first.
     pub fn note_recovered(&self, file_type: FileType, end: LogEnd, bytes: u64) {
-        let life = self.life_of(file_type, end.log);
-        let (number, last_seq) = (end.log, Some(end.last_seq));
-        let mut live = self.live.lock();
-        live.logs.push(LiveLog { life, number, bytes, last_seq });
-        if file_type == FileType::Log {
-            live.recovered_ends.push(end);
-        }
+        let mut log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
+        log.recovered_end = Some(end).filter(|_| file_type == FileType::Log);
+        self.live.lock().push_recovered(log);
     }
 
-    /// Where recovery ended the logs that it found. They are kept as long as the database is open: a log that is let go
-    /// may stay on disk, pinned or not deleted yet, and must not be replayed past its end then.
+    fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
+        let life = FileLife::new(ObsoleteFile { file_type, path_id: 0, number }, self.purge.clone());
+        LiveLog { life, bytes, last_seq, recovered_end: None }
+    }
+
+    /// Where recovery ended the logs that are still needed.
     pub fn recovered_ends(&self) -> Vec<LogEnd> {
-        self.live.lock().recovered_ends.clone()
+        self.live.lock().iter().filter_map(|log| log.recovered_end).collect()
     }
 
-    fn life_of(&self, file_type: FileType, number: FileNumber) -> Arc<FileLife> {
-        FileLife::new(ObsoleteFile { file_type, path_id: 0, number }, self.purge.clone())
-    }
-
-    /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2).
+    /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2). They are
+    /// deleted once the MANIFEST says that they are not needed.
     pub fn release_through(&self, needed_after: SeqNo) {
-        let mut live = self.live.lock();
-        let keep = live.logs.iter().position(|log| log.last_seq.is_none_or(|last| last > needed_after));
-        let gone: Vec<LiveLog> = live.logs.drain(..keep.unwrap_or(0)).collect();
-        drop(live);
-        for log in gone {
-            log.life.mark_obsolete(); // queued for deletion when the last pin goes
-        }
+        self.live.lock().release_through(needed_after);
+    }
+
+    /// What an edit is to say of the logs that makes every family flushed through `needed_after`.
+    pub fn row_after(&self, needed_after: SeqNo) -> Option<LogRow> {
+        self.live.lock().row_after(needed_after)
+    }
+
+    /// What the MANIFEST does not say yet of the logs.
+    pub fn unnoted_row(&self) -> Option<LogRow> {
+        self.live.lock().unnoted_row()
+    }
+
+    /// Notes that the MANIFEST says `row`: logs before it are deleted when their last pin goes.
+    pub fn note_durable(&self, row: LogRow) {
+        let gone = self.live.lock().note_durable(row);
+        gone.iter().for_each(|log| log.life.mark_obsolete());
     }
 
     /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.
     pub fn total(&self) -> (u64, Option<SeqNo>) {
         let live = self.live.lock();
-        (live.logs.iter().map(|log| log.bytes).sum(), live.logs.first().and_then(|log| log.last_seq))
+        (live.iter().map(|log| log.bytes).sum(), live.iter().next().and_then(|log| log.last_seq))
     }
 
     /// The oldest log that is still needed.
     pub fn oldest(&self) -> Option<FileNumber> {
-        self.live.lock().logs.first().map(|log| log.number)
+        self.live.lock().iter().next().map(LiveLog::number)
     }
 
     /// Numbers and pins of all live logs, oldest first.
     pub fn pin_all(&self) -> Vec<(FileNumber, Arc<FileLife>)> {
-        self.live.lock().logs.iter().map(|log| (log.number, log.life.clone())).collect()
+        self.live.lock().iter().map(|log| (log.number(), log.life.clone())).collect()
     }
 
     /// Fills a reservation. Parallel with other writers (C2).
@@ -350,7 +340,7 @@ impl Logs {
     /// Ends the last log of this process's life, so that the next open finds it whole, and deletes the spare. No write is
     /// under way.
     pub fn end(&self, log: &ActiveLog) -> Result<()> {
-        let spare = self.live.lock().spare.take();
+        let spare = self.spare.lock().take();
         if let Some(spare) = spare {
             self.discard(&spare);
         }

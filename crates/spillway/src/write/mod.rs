@@ -5,11 +5,18 @@
 
 pub(crate) mod admission;
 pub mod batch;
+pub(crate) mod bounds;
 pub(crate) mod commit;
 mod counted;
+mod eager;
 pub(crate) mod large;
+mod live_logs;
 pub(crate) mod logs;
+pub mod memory;
 pub mod options;
 pub mod pipeline;
+pub(crate) mod room;
+pub(crate) mod spare;
 pub mod stall;
 pub(crate) mod switch;
+mod sync;

@@ -7,6 +7,9 @@ pub struct WriteOptions {
     pub sync: bool,
     /// Leaves the log out: the write is lost if the process ends before its memtable is flushed.
     pub disable_wal: bool,
+    /// Flushes the families written to before the call returns: all of the batch is in tables then and survives power
+    /// loss, also where it was not logged. An error of the flush is returned though the batch was written.
+    pub flush_after: bool,
     /// Fails with `Busy` instead of waiting for flushes or compactions.
     pub no_slowdown: bool,
     /// Passes over changes to families that do not exist, instead of failing the batch.

@@ -3,36 +3,35 @@
 //!
 //! # Invariants
 //! - Slots `[head, tail)` are in flight; only the holder of the commit lock moves `tail`.
-//! - A slot's fields are written before it is handed out, and read only until `head` has passed it.
+//! - A slot's fields are written before it is handed out, and not again before `head` has passed it.
+//! - `head` passes a slot by its own writer's store while the slot is not marked done, by anyone's exchange once it is.
+//!
+//! `loom_tests.rs` runs this code through every order in which threads can meet.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
-use base::{Error, FamilyId, Result, SeqNo};
-use crossbeam_utils::{Backoff, CachePadded};
-use parking_lot::{Condvar, Mutex};
+use base::{Error, Result, SeqNo};
+use crossbeam_utils::CachePadded;
+
+pub use crate::write::bounds::{KeyBounds, Touched};
+
+use crate::write::bounds::StoredBounds;
+use crate::write::sync::{AtomicBool, AtomicU64, Backoff, Condvar, Mutex, MutexGuard, fence};
 
 /// Writes in flight at the most. A writer that finds the ring full waits before it takes a number.
-pub const IN_FLIGHT_MAX: usize = 1024;
+pub const IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// A position in the history of all logs: bytes since the first log of this run, capacities of full logs included.
 pub type LogPosition = u64;
-
-/// The user keys that a batch touches in one family, inclusive on both sides. What an ingest or a transaction must know
-/// of writers that have numbers and are not in the memtable yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyBounds {
-    pub family: FamilyId,
-    pub smallest: Vec<u8>,
-    pub largest: Vec<u8>,
-}
 
 #[derive(Default)]
 struct Slot {
     last_seq: AtomicU64,
     log_end: AtomicU64,
-    /// `ticket + 1` once the writer is done; what it held before otherwise.
+    /// `ticket + 1` once the writer is done and left it to others to publish it; what it held before otherwise.
     done: AtomicU64,
-    bounds: Mutex<Vec<KeyBounds>>,
+    bounds: StoredBounds,
 }
 
 /// A place in the pipeline; what [`Pipeline::finish`] is told.
@@ -48,7 +47,7 @@ pub struct Pipeline {
     tail: CachePadded<AtomicU64>,
     visible: CachePadded<AtomicU64>,
     published_log: AtomicU64,
-    /// The largest log position handed in so far; published once every ticket is.
+    /// The largest log position handed in so far; published once every ticket is. Written under the commit lock.
     entered_log: AtomicU64,
     /// Set when a write failed after it was numbered: nothing after it will ever be visible.
     broken: AtomicBool,
@@ -97,53 +96,92 @@ impl Pipeline {
         in_flight < IN_FLIGHT_MAX as u64
     }
 
-    /// Hands out the next place, to a write whose numbers end at `last_seq` and whose log record ends at `log_end`.
-    /// Called under the commit lock, after [`has_room`](Self::has_room).
-    pub fn enter(&self, last_seq: SeqNo, log_end: LogPosition, bounds: &[(FamilyId, &[u8], &[u8])]) -> Ticket {
+    /// Hands out the next place, to a write whose numbers end at `last_seq` and whose log record ends at `log_end`, 0
+    /// where it has none. Called under the commit lock, after [`has_room`](Self::has_room); neither waits nor allocates.
+    pub fn enter(&self, last_seq: SeqNo, log_end: LogPosition, bounds: &[KeyBounds]) -> Ticket {
         let ticket = self.tail.load(Ordering::Relaxed);
         let slot = self.slot(ticket);
         assert!(self.has_room(), "the pipeline's ring overflowed");
+        // Whoever reads any of what follows also sees that `head` has passed the slot's last write.
+        fence(Ordering::Release);
         slot.last_seq.store(last_seq.0, Ordering::Relaxed);
         slot.log_end.store(log_end, Ordering::Relaxed);
-        store_bounds(&mut slot.bounds.lock(), bounds);
-        self.entered_log.fetch_max(log_end, Ordering::Release);
+        slot.bounds.store(bounds);
+        if log_end > self.entered_log.load(Ordering::Relaxed) {
+            self.entered_log.store(log_end, Ordering::Release);
+        }
         self.tail.store(ticket + 1, Ordering::Release);
         Ticket(ticket)
     }
 
-    /// Shows the key bounds of every write that has numbers and is not visible yet, oldest first. A write may become
-    /// visible while it is shown. Never waits for a writer.
-    pub fn for_each_in_flight(&self, mut visit: impl FnMut(&KeyBounds)) {
+    /// Shows what every write that had numbers before the call may touch, oldest first, but for those that are in the
+    /// memtables by now. Exact under the commit lock, where no number is given out meanwhile. Waits for nobody.
+    pub fn for_each_in_flight(&self, mut visit: impl FnMut(&Touched)) {
         let head = self.head.load(Ordering::Acquire);
         for ticket in head..self.tail.load(Ordering::Acquire) {
-            self.slot(ticket).bounds.lock().iter().for_each(&mut visit);
+            let touched = self.slot(ticket).bounds.load();
+            fence(Ordering::Acquire);
+            // Else it is published, in the memtables for whoever looks there next, and what was read may be a later
+            // write's, or a mixture.
+            if self.head.load(Ordering::Acquire) <= ticket {
+                touched.iter().flatten().for_each(&mut visit);
+            }
         }
     }
 
     /// Says that the write is in the log and in the memtables, and publishes all that can be.
     pub fn finish(&self, ticket: Ticket) {
-        // SeqCst, here and at the load: of two writers that finish at once at least one sees the other's mark.
-        self.slot(ticket.0).done.store(ticket.0 + 1, Ordering::SeqCst);
-        let mut advanced = false;
+        let slot = self.slot(ticket.0);
+        let mut advanced = self.head.load(Ordering::Acquire) == ticket.0;
+        if advanced {
+            self.publish_as_oldest(ticket.0, slot);
+        } else {
+            slot.done.store(ticket.0 + 1, Ordering::Release);
+        }
         loop {
-            let head = self.head.load(Ordering::SeqCst);
-            let slot = self.slot(head);
-            if slot.done.load(Ordering::SeqCst) != head + 1 {
-                break;
-            }
-            // Read before the exchange: once head has passed, the slot may be handed out again.
-            let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
-            if self.head.compare_exchange(head, head + 1, Ordering::SeqCst, Ordering::Acquire).is_ok() {
-                // fetch_max: of two threads that moved head, the later may store first (S1).
-                self.published_log.fetch_max(log_end, Ordering::SeqCst);
-                self.visible.fetch_max(seq, Ordering::SeqCst);
-                advanced = true;
+            // Of two writers, one that moved `head` and one that marked its slot, at least one sees what the other did;
+            // of a publisher and a sleeper likewise.
+            fence(Ordering::SeqCst);
+            match self.publish_done() {
+                Progress::Published => advanced = true,
+                Progress::ByAnother => {}
+                Progress::None => break,
             }
         }
-        if advanced && self.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(self.sleep.lock());
-            self.wake.notify_all();
+        if advanced && self.sleepers.load(Ordering::Relaxed) > 0 {
+            self.wake_all();
         }
+    }
+
+    /// Publishes the oldest write in flight. Called by its writer, which has not marked it as done: nobody else can
+    /// publish it, nor anything younger, so that there is nothing to compare with.
+    fn publish_as_oldest(&self, ticket: u64, slot: &Slot) {
+        let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
+        if log_end > 0 {
+            let before = self.published_log.swap(log_end, Ordering::AcqRel);
+            assert!(before <= log_end, "the published position only grows (S3)");
+        }
+        let before = self.visible.swap(seq, Ordering::AcqRel);
+        assert!(before <= seq, "the visible number only grows (S1, S3)");
+        self.head.store(ticket + 1, Ordering::Release);
+    }
+
+    /// Publishes the oldest write in flight if it is marked as done.
+    fn publish_done(&self) -> Progress {
+        let head = self.head.load(Ordering::Acquire);
+        let slot = self.slot(head);
+        if slot.done.load(Ordering::Acquire) != head + 1 {
+            return Progress::None;
+        }
+        // Read before the exchange: once head has passed, the slot may be handed out again.
+        let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
+        if self.head.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Progress::ByAnother;
+        }
+        // The larger stands: of two threads that moved head, the later may come here first (S1).
+        self.published_log.fetch_max(log_end, Ordering::AcqRel);
+        self.visible.fetch_max(seq, Ordering::AcqRel);
+        Progress::Published
     }
 
     /// Waits until everything up to `seq` is visible.
@@ -152,7 +190,7 @@ impl Pipeline {
     /// `ReadOnly`: an older write failed after it was numbered, so `seq` will never be visible.
     #[inline]
     pub fn wait_visible(&self, seq: SeqNo) -> Result<()> {
-        self.wait_for(|| self.visible.load(Ordering::SeqCst) >= seq.0)
+        self.wait_for(|| self.visible() >= seq)
     }
 
     /// Waits until everything in the logs before `position` is published.
@@ -160,11 +198,16 @@ impl Pipeline {
     /// # Errors
     /// As [`wait_visible`](Self::wait_visible).
     pub fn wait_published(&self, position: LogPosition) -> Result<()> {
-        self.wait_for(|| self.published_log.load(Ordering::SeqCst) >= position)
+        self.wait_for(|| self.published_log() >= position)
     }
 
     #[inline]
     fn wait_for(&self, reached: impl Fn() -> bool) -> Result<()> {
+        if reached() { Ok(()) } else { self.wait_long(reached) }
+    }
+
+    #[cold]
+    fn wait_long(&self, reached: impl Fn() -> bool) -> Result<()> {
         let backoff = Backoff::new();
         while !reached() {
             if self.is_broken() {
@@ -182,22 +225,33 @@ impl Pipeline {
     /// Wakes every waiter for good: a numbered write failed.
     pub fn break_down(&self) {
         self.broken.store(true, Ordering::Release);
-        drop(self.sleep.lock());
-        self.wake.notify_all();
+        self.wake_all();
     }
 
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }
 
+    /// Whoever looked before the change holds the lock until it sleeps, so that nobody misses it.
+    fn wake_all(&self) {
+        drop(self.lock_sleep());
+        self.wake.notify_all();
+    }
+
     fn sleep_unless(&self, reached: impl Fn() -> bool) {
-        let mut guard = self.sleep.lock();
-        // SeqCst on both sides: either the publisher sees the sleeper, or the sleeper sees what was published.
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut guard = self.lock_sleep();
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // With that of `finish`: either the publisher sees the sleeper, or the sleeper sees what was published.
+        fence(Ordering::SeqCst);
         if !reached() && !self.is_broken() {
-            self.wake.wait(&mut guard);
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        drop(guard);
+    }
+
+    fn lock_sleep(&self) -> MutexGuard<'_, ()> {
+        self.sleep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self, ticket: u64) -> &Slot {
@@ -206,75 +260,15 @@ impl Pipeline {
     }
 }
 
-/// Copies bounds into a slot's buffers, which keep their memory from one write to the next unless it is much.
-fn store_bounds(stored: &mut Vec<KeyBounds>, bounds: &[(FamilyId, &[u8], &[u8])]) {
-    const KEPT_BYTES_MAX: usize = 1 << 10;
-    stored.resize_with(bounds.len(), KeyBounds::default);
-    for bounds in stored.iter_mut().filter(|b| b.smallest.capacity().max(b.largest.capacity()) > KEPT_BYTES_MAX) {
-        *bounds = KeyBounds::default();
-    }
-    for (to, (family, smallest, largest)) in stored.iter_mut().zip(bounds) {
-        to.family = *family;
-        to.smallest.clear();
-        to.smallest.extend_from_slice(smallest);
-        to.largest.clear();
-        to.largest.extend_from_slice(largest);
-    }
+/// What came of trying to publish the oldest write.
+enum Progress {
+    Published,
+    ByAnother,
+    /// It is not done, or there is none.
+    None,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn visibility_advances_in_order_whatever_the_order_of_finishing() {
-        let pipeline = Pipeline::new(SeqNo(10));
-        let tickets: Vec<Ticket> =
-            (0..3).map(|i| pipeline.enter(SeqNo(11 + i), 100 * (i + 1), &[(FamilyId(1), b"a", b"b")])).collect();
-        pipeline.finish(tickets[2]);
-        pipeline.finish(tickets[1]);
-        assert_eq!((pipeline.visible(), pipeline.published_log()), (SeqNo(10), 0));
-        let mut seen = 0;
-        pipeline.for_each_in_flight(|bounds| seen += usize::from(bounds.smallest == b"a"));
-        assert_eq!(seen, 3);
-        pipeline.finish(tickets[0]);
-        assert_eq!((pipeline.visible(), pipeline.published_log()), (SeqNo(13), 300));
-        pipeline.wait_visible(SeqNo(13)).expect("visible");
-    }
-
-    #[test]
-    fn a_broken_pipeline_wakes_its_waiters() {
-        let pipeline = Pipeline::new(SeqNo(0));
-        let _never_finished = pipeline.enter(SeqNo(1), 0, &[]);
-        std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| pipeline.wait_visible(SeqNo(1)));
-            pipeline.break_down();
-            waiter.join().expect("no panic").expect_err("never visible");
-        });
-    }
-
-    #[test]
-    fn many_writers_publish_everything() {
-        let pipeline = Pipeline::new(SeqNo(0));
-        let commit = Mutex::new(0u64);
-        const EACH: u64 = 5_000;
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..EACH {
-                        let (ticket, seq) = loop {
-                            let mut last = commit.lock();
-                            if pipeline.has_room() {
-                                *last += 1;
-                                break (pipeline.enter(SeqNo(*last), *last, &[]), SeqNo(*last));
-                            }
-                        };
-                        pipeline.finish(ticket);
-                        pipeline.wait_visible(seq).expect("visible");
-                    }
-                });
-            }
-        });
-        assert_eq!(pipeline.visible(), SeqNo(4 * EACH));
-    }
-}
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -18,6 +18,8 @@ use crate::version::version::Version;
 pub enum StallCause {
     /// All write buffers are full and none is flushed yet.
     Memtables,
+    /// All memtables together hold as much as they may.
+    Memory,
     /// Level 0 has too many tables.
     Level0,
     /// Compactions are too many bytes behind.
@@ -31,8 +33,9 @@ pub enum StallCause {
 }
 
 impl StallCause {
-    pub const ALL: [StallCause; 6] = [
+    pub const ALL: [StallCause; 7] = [
         StallCause::Memtables,
+        StallCause::Memory,
         StallCause::Level0,
         StallCause::PendingCompaction,
         StallCause::MemtableSwitch,
@@ -43,6 +46,7 @@ impl StallCause {
     pub fn name(self) -> &'static str {
         match self {
             StallCause::Memtables => "memtable-limit",
+            StallCause::Memory => "memory-limit",
             StallCause::Level0 => "l0-file-count",
             StallCause::PendingCompaction => "pending-compaction-bytes",
             StallCause::MemtableSwitch => "memtable-switch",
@@ -54,6 +58,7 @@ impl StallCause {
     fn ticker(self) -> Ticker {
         match self {
             StallCause::Memtables => Ticker::StallMemtablesMicros,
+            StallCause::Memory => Ticker::StallMemoryMicros,
             StallCause::Level0 => Ticker::StallL0Micros,
             StallCause::PendingCompaction => Ticker::StallPendingCompactionMicros,
             StallCause::MemtableSwitch | StallCause::LogSwitch => Ticker::StallSpareMicros,

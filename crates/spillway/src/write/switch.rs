@@ -2,19 +2,21 @@
 //! that is missing is waited for here, at admission, and counted.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use base::{Error, FamilyId, Result, SeqNo};
+use base::metrics::{Histogram, record};
+use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
 
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
+use crate::flush::held::HeldMemtable;
 use crate::read::view::ReadView;
 use crate::write::admission::stalled;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
+use crate::write::spare::Spare;
 use crate::write::stall::StallCause;
 
 impl Core {
@@ -80,11 +82,11 @@ impl Core {
 
     /// Puts a new mutable memtable into a family whose mutable one is still `old_id`, and queues the old one.
     pub(crate) fn replace_memtable(&self, family: &Arc<Family>, old_id: u64, need_bytes: usize) -> Result<()> {
+        let start = self.context.vfs.now();
         let spare = self.take_spare(family.id(), need_bytes);
         let made = match spare {
             Some(spare) => spare,
             None => {
-                let start = self.context.vfs.now();
                 let made = family.create_memtable(need_bytes)?;
                 self.stall.count_since(StallCause::MemtableSwitch, start);
                 made
@@ -93,7 +95,7 @@ impl Core {
         let mut state = self.state.lock();
         let switched = self.family_state(&mut state, family.id())?;
         if switched.mutable.id() != old_id {
-            switched.spare.get_or_insert(made); // another writer was faster; its turn comes
+            switched.spare.get_or_insert_with(|| Spare::new(made)); // another writer was faster; its turn comes
             return Ok(());
         }
         let old_view = self.install_memtable(switched, made);
@@ -101,19 +103,14 @@ impl Core {
         drop(old_view);
         self.state_changed.notify_all();
         self.upkeep.raise();
+        let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        record(&self.context.statistics, Histogram::MemtableSwitch, micros);
         Ok(())
-    }
-
-    fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<Arc<dyn memtable::Memtable>> {
-        let mut state = self.state.lock();
-        let family = state.families.get_mut(&family)?;
-        let fits = need_bytes <= family.family.options().write_buffer_size;
-        family.spare.take_if(|_| fits)
     }
 
     /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
     #[must_use = "drop the old view off the lock"]
-    fn install_memtable(&self, family: &mut FamilyState, made: Arc<dyn memtable::Memtable>) -> Arc<ReadView> {
+    fn install_memtable(&self, family: &mut FamilyState, made: HeldMemtable) -> Arc<ReadView> {
         let commit = self.commit.lock();
         let next = self.context.queue_memtable(made, commit.last_seq);
         let old = std::mem::replace(&mut family.mutable, next);
@@ -143,62 +140,6 @@ impl Core {
         drop(state);
         self.state_changed.notify_all();
         Ok(through)
-    }
-
-    /// Makes the spares of families that were written since their memtable became mutable. A background job.
-    pub(crate) fn make_spare_memtables(&self) -> Result<()> {
-        let lacking = self.families_without_spare();
-        for family in lacking {
-            let made = family.create_memtable(0)?;
-            let mut state = self.state.lock();
-            if let Some(state) = state.families.get_mut(&family.id()) {
-                state.spare.get_or_insert(made);
-            }
-        }
-        Ok(())
-    }
-
-    fn families_without_spare(&self) -> Vec<Arc<Family>> {
-        let state = self.state.lock();
-        let lacks_one = |f: &&FamilyState| f.spare.is_none() && !f.mutable.is_unused();
-        state.families.values().filter(lacks_one).map(|f| f.family.clone()).collect()
-    }
-
-    /// Seals the largest memtables while all together hold more than `db_write_buffer_size`. A background job.
-    pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
-        let limit = self.context.options.db_write_buffer_size;
-        if limit == 0 {
-            return Ok(());
-        }
-        while let Some(family) = self.largest_memtable_above(limit) {
-            self.seal_for_flush(&family)?;
-            self.state_changed.notify_all();
-        }
-        Ok(())
-    }
-
-    /// The family with the largest mutable memtable, where all mutable memtables together hold more than `limit` bytes.
-    fn largest_memtable_above(&self, limit: usize) -> Option<Arc<Family>> {
-        let state = self.state.lock();
-        let bytes = |f: &FamilyState| f.mutable.memtable().memory_bytes();
-        let total: usize = state.families.values().map(bytes).sum();
-        let candidates = state.families.values().filter(|f| !f.mutable.is_unused());
-        candidates.max_by_key(|f| bytes(f)).filter(|_| total > limit).map(|f| f.family.clone())
-    }
-
-    /// Counts memtable room taken, where `db_write_buffer_size` bounds it, and wakes upkeep now and then to look.
-    pub(crate) fn note_memtable_bytes(&self, bytes: usize) {
-        /// The limit is looked at every time that this part of it was written.
-        const LOOKS_PER_LIMIT: usize = 16;
-        let limit = self.context.options.db_write_buffer_size;
-        if limit == 0 {
-            return;
-        }
-        let step = (limit / LOOKS_PER_LIMIT).max(1);
-        let before = self.memtable_bytes_taken.fetch_add(bytes, Ordering::Relaxed);
-        if before / step != before.wrapping_add(bytes) / step {
-            self.upkeep.raise();
-        }
     }
 
     /// Makes the spare the current log, or makes one now; `full` is the log that was found full.
@@ -260,6 +201,6 @@ impl Core {
 }
 
 /// The largest number in a family's sealed memtables, or zero.
-fn newest(family: &FamilyState) -> SeqNo {
+pub(crate) fn newest(family: &FamilyState) -> SeqNo {
     family.queue.first().and_then(|youngest| youngest.largest_seq()).unwrap_or(SeqNo::ZERO)
 }

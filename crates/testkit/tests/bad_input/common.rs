@@ -54,7 +54,12 @@ pub const SCRIPT: &str = "
 
 /// Everything, read both ways and key by key, so that no block stays unread.
 pub fn read(vfs: &Arc<MemoryVfs>) -> Result<Contents, Error> {
-    let db = Db::open(DIR, &options(vfs))?;
+    read_with(&options(vfs), DIR)
+}
+
+/// The same, under other options or in another directory.
+pub fn read_with(options: &OpenOptions, dir: &str) -> Result<Contents, Error> {
+    let db = Db::open(dir, options)?;
     let mut contents = Contents::new();
     for family in db.families() {
         let mut pairs = BTreeMap::new();

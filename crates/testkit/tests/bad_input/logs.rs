@@ -57,7 +57,7 @@ fn a_cut_log_gives_a_prefix_or_an_error() {
 }
 
 /// A database whose writes lie in several logs, none of them flushed, as a kill leaves it.
-fn with_several_logs() -> Arc<MemoryVfs> {
+pub fn with_several_logs() -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
     for (_, family) in &mut options.families {
@@ -84,22 +84,6 @@ fn a_log_without_its_header_in_the_middle_is_no_silent_hole() {
             vfs.truncate(blank, cut).unwrap();
             assert_eq!(refused(&vfs, blank).kind(), ErrorKind::Corruption);
         }
-    }
-}
-
-#[test]
-#[ignore = "recovery does not yet notice a log that is gone from the middle: what was written to it is lost in silence"]
-fn a_log_that_is_missing_in_the_middle_is_no_silent_hole() {
-    let whole = with_several_logs();
-    assert_eq!(read(&copy(&whole)).unwrap()["default"].len(), 30);
-    let logs = files(&whole, ".splog");
-    // The oldest may have been released; the last two are the current log and its spare.
-    for missing in &logs[1..logs.len() - 2] {
-        let vfs = copy(&whole);
-        vfs.remove_file(missing).unwrap();
-        let error = read(&vfs).map(drop).expect_err("a log is missing");
-        assert_eq!(error.kind(), ErrorKind::Corruption, "{error:?}");
-        assert!(error.path().is_some(), "{error:?}");
     }
 }
 

@@ -7,3 +7,6 @@ mod files;
 mod limits;
 mod locks;
 mod logs;
+mod missing_logs;
+mod moved_logs;
+mod rocksdb_logs;

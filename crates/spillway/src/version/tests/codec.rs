@@ -4,7 +4,7 @@ use base::ErrorKind;
 use base::coding::{put_prefixed, put_varint32, put_varint64};
 
 use super::*;
-use crate::version::edit::LogEnd;
+use crate::version::edit::{LogEnd, LogRow};
 use crate::version::edit_codec::{decode_record, encode_record};
 
 fn text(random: &mut Random) -> String {
@@ -44,6 +44,11 @@ pub(super) fn random_meta(random: &mut Random) -> FileMeta {
     }
 }
 
+fn row(random: &mut Random) -> LogRow {
+    let (a, b) = (FileNumber(wide(random)), FileNumber(wide(random)));
+    LogRow { oldest: a.min(b), newest: a.max(b) }
+}
+
 pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
     fn maybe<T>(random: &mut Random, make: impl FnOnce(&mut Random) -> T) -> Option<T> {
         random.chance(2).then(|| make(random))
@@ -72,6 +77,8 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         fence: maybe(random, |r| r.below(3) as u32),
         flushed_through: maybe(random, seq),
         log_ends: some(random, |r| LogEnd { log: number(r), end_offset: wide(r), last_seq: seq(r) }),
+        log_row: maybe(random, row),
+        log_dir: maybe(random, text),
         linked_ingests: some(random, seq),
     }
 }

@@ -7,7 +7,7 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
 use crate::version::dump::dump;
-use crate::version::edit::LogEnd;
+use crate::version::edit::{LogEnd, LogRow};
 use crate::version::manifest::{ManifestWriter, manifest_path, write_export};
 use crate::version::recover::recover;
 
@@ -91,6 +91,8 @@ fn two_families() -> ManifestSnapshot {
     };
     let mut all = snapshot(vec![family(0, "default", &[(0, table(10, 0, 9, 3)), (3, ranged)]), second]);
     all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50) }];
+    all.log_row = Some(LogRow { oldest: FileNumber(9), newest: FileNumber(15) });
+    all.log_dir = "/logs".into();
     all
 }
 

@@ -89,6 +89,8 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         min_log_to_keep: FileNumber(0),
         max_family: 1,
         log_ends: Vec::new(),
+        log_row: None,
+        log_dir: String::new(),
         families,
     }
 }

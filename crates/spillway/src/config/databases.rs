@@ -1,0 +1,260 @@
+//! The databases of a configuration: where they lie, how they are opened, and the options of each.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use base::options::tree::Node;
+use base::options::{DbOptions, FamilyOptions, string};
+use base::{Error, Result};
+use table::BlockCache;
+use vfs::Vfs;
+
+use crate::config::groups::{FamilySet, is_db_option};
+use crate::config::objects::CacheUse;
+use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
+use crate::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
+
+/// Families that one database can name.
+const FAMILIES_MAX: usize = 1 << 16;
+
+const KEYS: [&str; 2] = ["method", "params"];
+
+const PARAMS: [&str; 7] =
+    ["path", "db_options", "cf_options", "options", "column_families", "dyna_cf_opt", "error_if_log_file_exist"];
+
+/// ToplingDB's ways to open a database that there are none of here.
+const METHODS_UNSUPPORTED: &[(&str, &str)] = &[
+    ("BlobDB::Open", "there are no blob files"),
+    (
+        "DB::OpenAsSecondary",
+        "there are no secondary instances; DB::OpenForReadOnly shows the database as it was when opened",
+    ),
+    ("DBWithTTL::Open", "entries have no time to live"),
+    ("OptimisticTransactionDB::Open", "there are no transactions"),
+    ("TransactionDB::Open", "there are no transactions"),
+];
+
+/// A block cache that is made when the first database is opened that uses it.
+#[derive(Clone)]
+pub(super) struct SharedCache {
+    used: CacheUse,
+    cache: Arc<OnceLock<Arc<BlockCache>>>,
+}
+
+impl SharedCache {
+    fn get(&self) -> Arc<BlockCache> {
+        self.cache.get_or_init(|| BlockCache::new(self.used.bytes).into()).clone()
+    }
+}
+
+/// A database that a configuration describes.
+#[derive(Clone)]
+pub struct ConfiguredDb {
+    pub name: String,
+    /// As written: relative to the process's directory. The name where none is given.
+    pub path: PathBuf,
+    pub read_only: bool,
+    pub db: DbOptions,
+    /// By name, in the document's order.
+    pub families: Vec<(String, FamilyOptions)>,
+    /// For families that are there and not named.
+    pub other_families: Option<FamilyOptions>,
+    pub(super) cache: Option<SharedCache>,
+}
+
+impl ConfiguredDb {
+    /// How to open it. Databases of one configuration that name the same cache share it.
+    pub fn open_options(&self, vfs: Arc<dyn Vfs>) -> OpenOptions {
+        OpenOptions {
+            db: self.db.clone(),
+            families: self.families.clone(),
+            other_families: match &self.other_families {
+                Some(options) => OtherFamilies::OpenWith(Box::new(options.clone())),
+                None => OtherFamilies::Refuse,
+            },
+            read_only: self.read_only,
+            vfs,
+            block_cache: self.cache.as_ref().map(SharedCache::get),
+            ..OpenOptions::default()
+        }
+    }
+
+    /// Opens it in the real file system.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open(&self) -> Result<Db> {
+        Db::open(&self.path, &self.open_options(vfs::RealVfs::new()))
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Every database of the document.
+    pub(super) fn databases(&self, warnings: &mut Vec<String>) -> Result<Vec<ConfiguredDb>> {
+        let mut caches: Vec<SharedCache> = Vec::new();
+        let mut databases = Vec::new();
+        for node in self.named(DATABASES)? {
+            databases.push(self.database(node, &mut caches, warnings)?);
+        }
+        Ok(databases)
+    }
+
+    fn database(
+        &self,
+        node: &'a Node,
+        caches: &mut Vec<SharedCache>,
+        warnings: &mut Vec<String>,
+    ) -> Result<ConfiguredDb> {
+        for member in node.members("`method` and `params`")? {
+            if !KEYS.contains(&member.name()) {
+                return Err(member.unknown("there is no key", KEYS.into_iter()));
+            }
+        }
+        let read_only = read_only(node)?;
+        let params = Params::new(node, warnings)?;
+        let mut draft = self.draft(&params, warnings)?;
+        let mut families = std::mem::take(&mut draft.families);
+        let cache = one_cache(node, families.iter().map(|(_, set)| set).chain(&draft.others), caches)?;
+        Ok(ConfiguredDb {
+            name: node.name().to_owned(),
+            path: params.path.map_or(Ok(node.name().to_owned()), Node::text)?.into(),
+            read_only,
+            db: draft.db,
+            families: families.drain(..).map(|(name, set)| (name, set.options)).collect(),
+            other_families: draft.others.map(|set| set.options),
+            cache,
+        })
+    }
+
+    fn draft(&self, params: &Params<'a>, warnings: &mut Vec<String>) -> Result<Draft> {
+        let mut db = match params.db_options {
+            Some(value) => self.db(self.require(DB_OPTIONS, value)?, warnings)?,
+            None => self.start.db.clone(),
+        };
+        let mut default = match params.cf_options {
+            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?),
+            None => None,
+        };
+        if let Some(options) = params.options {
+            let family = default.get_or_insert_with(|| self.new_family());
+            for member in options.members("options of the database and its family")? {
+                match is_db_option(member.name()) {
+                    true => self.apply_to_db(&mut db, member, warnings)?,
+                    false => self.apply_to_family(family, member, warnings)?,
+                }
+            }
+            db.validate().map_err(|error| options.locate(error))?;
+            family.options.validate().map_err(|error| options.locate(error))?;
+        }
+        let families = self.families(params, default, warnings)?;
+        let others = match params.dyna_cf_opt {
+            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?),
+            None => None,
+        };
+        Ok(Draft { db, families, others })
+    }
+
+    /// The named families, the default one first where only `cf_options` or `options` describes it.
+    fn families(
+        &self,
+        params: &Params<'a>,
+        default: Option<FamilySet>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<(String, FamilySet)>> {
+        let named = params.column_families.map_or(Ok(&[][..]), |node| node.members("options by family"))?;
+        if named.len() > FAMILIES_MAX {
+            let what = format!("{} families; {FAMILIES_MAX} at most", named.len());
+            return Err(Error::invalid_argument(what));
+        }
+        let mut families = Vec::new();
+        for value in named {
+            let set = self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?;
+            families.push((value.name().to_owned(), set));
+        }
+        let given = families.iter().find(|(name, _)| name == DEFAULT_FAMILY);
+        match (default, given) {
+            (Some(default), None) => families.insert(0, (DEFAULT_FAMILY.to_owned(), default)),
+            (Some(default), Some((_, given))) if string::print(&default.options) != string::print(&given.options) => {
+                let value =
+                    params.cf_options.or(params.options).expect("one of them gave the default family's options");
+                return Err(value.error("column_families describes the family `default` too, and otherwise"));
+            }
+            _ => {}
+        }
+        Ok(families)
+    }
+}
+
+/// A database's options before they are put together.
+struct Draft {
+    db: DbOptions,
+    families: Vec<(String, FamilySet)>,
+    others: Option<FamilySet>,
+}
+
+/// What `params` holds.
+#[derive(Default)]
+struct Params<'a> {
+    path: Option<&'a Node>,
+    db_options: Option<&'a Node>,
+    cf_options: Option<&'a Node>,
+    options: Option<&'a Node>,
+    column_families: Option<&'a Node>,
+    dyna_cf_opt: Option<&'a Node>,
+}
+
+impl<'a> Params<'a> {
+    fn new(database: &'a Node, warnings: &mut Vec<String>) -> Result<Params<'a>> {
+        let mut params = Params::default();
+        let Some(node) = database.member("params") else { return Ok(params) };
+        for member in node.members("parameters")? {
+            match member.name() {
+                "path" => params.path = Some(member),
+                "db_options" => params.db_options = Some(member),
+                "cf_options" => params.cf_options = Some(member),
+                "options" => params.options = Some(member),
+                "column_families" => params.column_families = Some(member),
+                "dyna_cf_opt" => params.dyna_cf_opt = Some(member),
+                "error_if_log_file_exist" if member.text()? == "false" => {}
+                "error_if_log_file_exist" => warnings.push(member.remark("this has no effect here: logs are replayed")),
+                _ => return Err(member.unknown("there is no parameter", PARAMS.into_iter())),
+            }
+        }
+        Ok(params)
+    }
+}
+
+fn read_only(database: &Node) -> Result<bool> {
+    let Some(method) = database.member("method") else { return Ok(false) };
+    let name = method.text()?;
+    if let Some((_, reason)) = METHODS_UNSUPPORTED.iter().find(|(unsupported, _)| *unsupported == name) {
+        return Err(method.locate(Error::unsupported(format!("method `{name}`: {reason}"))));
+    }
+    match name.as_str() {
+        "DB::Open" | "DB::OpenMultiCF" => Ok(false),
+        "DB::OpenForReadOnly" => Ok(true),
+        _ => Err(method.error(format!("there is no method `{name}`; there are: DB::Open, DB::OpenForReadOnly"))),
+    }
+}
+
+/// The cache that the families name: a database has one.
+fn one_cache<'a>(
+    database: &Node,
+    families: impl Iterator<Item = &'a FamilySet>,
+    caches: &mut Vec<SharedCache>,
+) -> Result<Option<SharedCache>> {
+    let mut uses = families.filter_map(|set| set.cache.as_ref());
+    let Some(first) = uses.next() else { return Ok(None) };
+    if let Some(other) = uses.find(|other| *other != first) {
+        return Err(database.error(format!(
+            "a database has one block cache here; its families name `{}` and `{}`",
+            first.name, other.name
+        )));
+    }
+    if let Some(shared) = caches.iter().find(|shared| shared.used == *first) {
+        return Ok(Some(shared.clone()));
+    }
+    let shared = SharedCache { used: first.clone(), cache: Arc::default() };
+    caches.push(shared.clone());
+    Ok(Some(shared))
+}

@@ -1,0 +1,224 @@
+//! The sets of options in `DBOptions` and `CFOptions`: a template first, then what the set says itself, names resolved.
+
+use base::options::document::{apply_member, apply_text};
+use base::options::row::{Load, OptionGroup};
+use base::options::tree::{Content, Node};
+use base::options::{DbOptions, FamilyOptions, MemtableChoice, TableOptions};
+use base::{Error, Result};
+
+use crate::config::objects::{CacheUse, canonical_memtable, statistics, write_buffer_bytes};
+use crate::config::sections::{DB_OPTIONS, Document, FAMILY_OPTIONS, Kind};
+
+/// A set that names this one begins as it.
+const TEMPLATE: &str = "template";
+
+/// Templates are followed at most this far.
+const TEMPLATES_MAX: usize = 16;
+
+/// Options that RocksDB's OPTIONS files do not have and documents of ToplingDB's users do, and why they have no effect.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("allow_fdatasync", "logs are synced with fdatasync"),
+    ("compaction_executor_factory", "compactions run in this process"),
+    ("compaction_filter", "filters are supplied in code"),
+    ("compaction_filter_factory", "filters are supplied in code"),
+    ("compaction_thread_limiter", "max_background_jobs limits background work"),
+    ("env", "the file system is supplied in code"),
+    ("html_user_key_coder", "there is no web server"),
+    ("info_log", "the engine logs through the tracing crate"),
+    ("inplace_update_support", "values are never changed in place"),
+    ("listeners", "listeners are supplied in code"),
+    ("max_level1_subcompactions", "max_subcompactions counts for every level"),
+    ("memtable_as_log_index", "memtables hold values themselves"),
+    ("rate_limiter", "background I/O is not limited"),
+    ("row_cache", "only the block cache is there"),
+    ("sst_file_manager", "files are deleted at once"),
+    ("table_properties_collector_factories", "tables have RocksDB's properties only"),
+];
+
+/// A family's options, and the cache that its tables ask for.
+#[derive(Clone)]
+pub(super) struct FamilySet {
+    pub options: FamilyOptions,
+    pub cache: Option<CacheUse>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new_family(&self) -> FamilySet {
+        FamilySet { options: self.start.family.clone(), cache: None }
+    }
+
+    /// The options that a set in `CFOptions`, or one in its place, describes.
+    pub(super) fn family(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<FamilySet> {
+        let mut family = self.new_family();
+        for set in self.with_templates(FAMILY_OPTIONS, set)? {
+            for member in set.members("options of CFOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
+                self.apply_to_family(&mut family, member, warnings)?;
+            }
+        }
+        family.options.validate().map_err(|error| set.locate(error))?;
+        Ok(family)
+    }
+
+    /// The options that a set in `DBOptions`, or one in its place, describes.
+    pub(super) fn db(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<DbOptions> {
+        let mut db = self.start.db.clone();
+        for set in self.with_templates(DB_OPTIONS, set)? {
+            for member in set.members("options of DBOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
+                self.apply_to_db(&mut db, member, warnings)?;
+            }
+        }
+        db.validate().map_err(|error| set.locate(error))?;
+        Ok(db)
+    }
+
+    /// A set after the sets that it begins as, the furthest first.
+    fn with_templates(&self, section: &str, set: &'a Node) -> Result<Vec<&'a Node>> {
+        if !matches!(set.content, Content::Map(_)) && !set.is_null() {
+            return Err(set.error(format!(
+                "a set of options should be an object; {section} holds sets by name ({section}: {{NAME: {{OPTION: VALUE}}}})"
+            )));
+        }
+        let mut sets = vec![set];
+        while let Some(template) = sets.last().and_then(|set| set.member(TEMPLATE)) {
+            let next = self.require(section, template)?;
+            if sets.len() > TEMPLATES_MAX || sets.iter().any(|set| std::ptr::eq(*set, next)) {
+                let names: Vec<&str> = sets.iter().chain([&next]).map(|set| set.name()).collect();
+                return Err(template.error(format!("templates go in a circle, or too far: {}", names.join(" -> "))));
+            }
+            sets.push(next);
+        }
+        sets.reverse();
+        Ok(sets)
+    }
+
+    /// Sets one option of a family.
+    pub(super) fn apply_to_family(
+        &self,
+        family: &mut FamilySet,
+        member: &'a Node,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let kind = match member.name() {
+            "memtable_factory" => Kind::MemTableRepFactory,
+            "table_factory" => Kind::TableFactory,
+            "merge_operator" => Kind::MergeOperator,
+            "comparator" => Kind::Comparator,
+            "prefix_extractor" => Kind::SliceTransform,
+            "block_based_table_factory" => {
+                let params = member.members("options of BlockBasedTable")?;
+                let cache = self.table_params(params, &mut family.options.table, warnings)?;
+                family.cache = cache.or(family.cache.take());
+                return Ok(());
+            }
+            _ => return apply_plain(&mut family.options, member, warnings),
+        };
+        if member.is_null() && [Kind::MemTableRepFactory, Kind::TableFactory].contains(&kind) {
+            return Ok(()); // says nothing
+        }
+        let referred = if member.is_null() { None } else { self.refer(kind.section(), member)? };
+        let outcome = match (kind, referred) {
+            (Kind::MemTableRepFactory, _) => {
+                self.memtable_of(member, referred, warnings).map(|choice| family.options.memtable_factory = choice)
+            }
+            (Kind::TableFactory, Some(object)) => {
+                let cache = self.table(object, &mut family.options.table, warnings)?;
+                family.cache = cache.or(family.cache.take());
+                Ok(())
+            }
+            (_, Some(object)) => {
+                let text = self.option_text(member.name(), object, warnings)?;
+                set_text(&mut family.options, member, &text, warnings)
+            }
+            (_, None) => apply_plain(&mut family.options, member, warnings),
+        };
+        match referred {
+            Some(_) => outcome,
+            None => outcome.map_err(|error| self.neither(kind.section(), member, error)),
+        }
+    }
+
+    /// The memtable that `memtable_factory` names: an object, `{cspp: {mem_cap: 16G}}` without a class as in documents
+    /// with options only, or an option string.
+    fn memtable_of(
+        &self,
+        member: &'a Node,
+        referred: Option<&'a Node>,
+        warnings: &mut Vec<String>,
+    ) -> Result<MemtableChoice> {
+        let option = match referred {
+            Some(object) if std::ptr::eq(object, member) && member.member("class").is_none() => {
+                MemtableChoice::from_object(member)?
+            }
+            Some(object) => return self.memtable(object, warnings),
+            None => member.text()?.into(),
+        };
+        canonical_memtable(&option).map_err(|error| member.locate(error))
+    }
+
+    /// Sets one option of a database.
+    pub(super) fn apply_to_db(&self, db: &mut DbOptions, member: &'a Node, warnings: &mut Vec<String>) -> Result<()> {
+        match member.name() {
+            "statistics" if matches!(member.text().as_deref(), Ok("true" | "false")) => {
+                apply_plain(db, member, warnings)
+            }
+            "statistics" if member.is_null() => {
+                db.statistics = false;
+                Ok(())
+            }
+            "statistics" => {
+                let object = self.require(Kind::Statistics.section(), member)?;
+                db.statistics = statistics(object, warnings)?;
+                Ok(())
+            }
+            "write_buffer_manager" if member.is_null() => Ok(()),
+            "write_buffer_manager" => {
+                let object = self.require(Kind::WriteBufferManager.section(), member)?;
+                db.db_write_buffer_size = write_buffer_bytes(object, warnings)?;
+                Ok(())
+            }
+            _ => apply_plain(db, member, warnings),
+        }
+    }
+}
+
+/// True where a database's options, and not a family's, have the name.
+pub(super) fn is_db_option(name: &str) -> bool {
+    let mut db = DbOptions::default();
+    db.find_mut(name).is_some()
+        || db.unhonoured().iter().any(|row| row.name == name)
+        || ["statistics", "write_buffer_manager"].contains(&name)
+}
+
+fn apply_plain(group: &mut dyn OptionGroup, member: &Node, warnings: &mut Vec<String>) -> Result<()> {
+    let name = member.name();
+    let is_known = group.find_mut(name).is_some() || group.unhonoured().iter().any(|row| row.name == name);
+    if !is_known && let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(foreign, _)| *foreign == name) {
+        warnings.push(member.remark(format!("this has no effect here: {reason}")));
+        return Ok(());
+    }
+    if !is_known && let Some(home) = home_of(name) {
+        return Err(member.locate_key(Error::invalid_argument(format!("this is an option of {home}"))));
+    }
+    let mut load = Load::default();
+    let outcome = apply_member(group, member, &mut load);
+    warnings.append(&mut load.warnings);
+    outcome
+}
+
+/// Where an option of that name belongs.
+fn home_of(name: &str) -> Option<&'static str> {
+    if DbOptions::default().find_mut(name).is_some() {
+        return Some(DB_OPTIONS);
+    }
+    if FamilyOptions::default().find_mut(name).is_some() {
+        return Some(FAMILY_OPTIONS);
+    }
+    TableOptions::default().find_mut(name).map(|_| "class BlockBasedTable, in TableFactory")
+}
+
+fn set_text(group: &mut dyn OptionGroup, member: &Node, text: &str, warnings: &mut Vec<String>) -> Result<(), Error> {
+    let mut load = Load::default();
+    let outcome = apply_text(group, member, text, &mut load);
+    warnings.append(&mut load.warnings);
+    outcome
+}

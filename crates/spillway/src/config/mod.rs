@@ -1,0 +1,137 @@
+//! Configuration as ToplingDB's users write it: a JSON or YAML document with named objects by kind (memtables, caches,
+//! tables, sets of options), which refer to each other by name, and databases that are opened by name. `docs/configuration.md`
+//! is its manual.
+//!
+//! Every error and warning names line, column and key. Keeps B2: `base::options::tree` bounds what is read.
+
+use std::path::Path;
+
+use base::options::tree::{DOCUMENT_BYTES_MAX, Node, Syntax};
+use base::options::{DbOptions, FamilyOptions};
+use base::{Error, Result};
+use vfs::{IoClass, Vfs};
+
+use crate::config::objects::only_if_unsupported;
+use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, unknown_name};
+use crate::db::Db;
+
+mod databases;
+mod describe;
+mod groups;
+mod objects;
+mod sections;
+#[cfg(test)]
+mod tests;
+
+pub use databases::ConfiguredDb;
+
+/// What options are before the document is applied: the place to supply comparators, merge operators, prefix extractors and
+/// listeners of the program's own. The document names them.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    pub db: DbOptions,
+    pub family: FamilyOptions,
+}
+
+/// A configuration that was read and found good.
+#[derive(Clone)]
+pub struct Config {
+    databases: Vec<ConfiguredDb>,
+    /// The place of the database that section `open` names.
+    open: Option<usize>,
+    warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads a file: JSON where its name ends in `.json`, else YAML.
+    ///
+    /// # Errors
+    /// As [`from_str`](Config::from_str), with the path; `Io` where it cannot be read.
+    pub fn from_file(vfs: &dyn Vfs, path: &Path, start: &Start) -> Result<Config> {
+        let bytes = vfs::read_all(vfs, path, DOCUMENT_BYTES_MAX as u64, IoClass::Other)?;
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|_| Error::invalid_argument("the file is not UTF-8 text").at_path(path))?;
+        Config::from_str(&text, Syntax::of_file(path).unwrap_or(Syntax::Yaml), start)
+            .map_err(|error| error.at_path(path))
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: what is malformed, unknown, out of bounds or referred to and not there. `Unsupported`: what of
+    /// ToplingDB's cannot be honoured. Both with line, column and key.
+    pub fn from_str(text: &str, syntax: Syntax, start: &Start) -> Result<Config> {
+        let root = Node::read(text, syntax)?;
+        let mut warnings = Vec::new();
+        let document = Document::new(&root, start, &mut warnings)?;
+        for kind in Kind::ALL {
+            document.try_objects(kind, &mut warnings)?;
+        }
+        for set in document.named(DB_OPTIONS)? {
+            document.db(set, &mut warnings).map(drop).or_else(|error| only_if_unsupported(error, &mut warnings))?;
+        }
+        for set in document.named(FAMILY_OPTIONS)? {
+            document.family(set, &mut warnings).map(drop).or_else(|error| only_if_unsupported(error, &mut warnings))?;
+        }
+        let databases = document.databases(&mut warnings)?;
+        let open = match document.open() {
+            Some(node) => Some(position(&databases, &node.text()?).ok_or_else(|| {
+                let name = node.text().unwrap_or_default();
+                node.error(unknown_name(DATABASES, &name, document.named(DATABASES).unwrap_or_default()))
+            })?),
+            None => None,
+        };
+        Ok(Config { databases, open, warnings: without_repetitions(warnings) })
+    }
+
+    /// What the document says and what has no effect here, with line, column and key.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub fn databases(&self) -> &[ConfiguredDb] {
+        &self.databases
+    }
+
+    /// The database of that name; without a name the one that section `open` names, or the only one.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is none of that name, or none is meant more than the others.
+    pub fn database(&self, name: Option<&str>) -> Result<&ConfiguredDb> {
+        let names = || self.databases.iter().map(|database| database.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = match name {
+            Some(name) => position(&self.databases, name),
+            None => self.open.or((self.databases.len() == 1).then_some(0)),
+        };
+        found.and_then(|at| self.databases.get(at)).ok_or_else(|| {
+            Error::invalid_argument(match name {
+                _ if self.databases.is_empty() => {
+                    "the configuration describes no database (section `databases`)".to_owned()
+                }
+                Some(name) => format!("the configuration has no database `{name}`; it has: {}", names()),
+                None => format!("which database? `open` names none; there are: {}", names()),
+            })
+        })
+    }
+
+    /// Opens the database of that name, or the one that is meant, in the real file system.
+    ///
+    /// # Errors
+    /// As [`database`](Config::database) and [`Db::open`].
+    pub fn open(&self, name: Option<&str>) -> Result<Db> {
+        self.database(name)?.open()
+    }
+}
+
+fn position(databases: &[ConfiguredDb], name: &str) -> Option<usize> {
+    let name = name
+        .strip_prefix('$')
+        .map_or(name, |rest| rest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(rest));
+    databases.iter().position(|database| database.name == name)
+}
+
+/// An object is looked at by itself and again by whoever refers to it.
+fn without_repetitions(warnings: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()
+}

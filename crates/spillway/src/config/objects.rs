@@ -1,0 +1,300 @@
+//! What the named objects stand for: every class as the option it becomes.
+
+use base::options::document::apply_member;
+use base::options::known::Unhonoured;
+use base::options::row::{Load, OptionGroup};
+use base::options::tree::Node;
+use base::options::{FilterPolicy, MemtableChoice, TableOptions, string};
+use base::{Error, Result};
+
+use crate::config::sections::{Document, Kind, Object, number};
+
+/// Memtables that stand for another one, followed at most this far.
+const DYNA_MAX: usize = 8;
+
+/// Which block cache a family's tables ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CacheUse {
+    /// The object's name in section `Cache`; empty for one that stands in its place.
+    pub name: String,
+    pub bytes: usize,
+}
+
+const fn without_effect(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
+    Unhonoured { name, defaults }
+}
+
+const CACHE_PARAMS: &[Unhonoured] = &[
+    without_effect("num_shard_bits", &["-1", "6"]),
+    without_effect("strict_capacity_limit", &["false"]),
+    without_effect("high_pri_pool_ratio", &["0", "0.5"]),
+    without_effect("low_pri_pool_ratio", &["0"]),
+    without_effect("use_adaptive_mutex", &["false"]),
+    without_effect("metadata_charge_policy", &["kFullChargeCacheMetadata"]),
+    without_effect("secondary_cache", &["nullptr"]),
+    without_effect("memory_allocator", &["nullptr"]),
+];
+
+const STATISTICS_PARAMS: &[Unhonoured] =
+    &[without_effect("discard_tickers", &["nullptr"]), without_effect("discard_histograms", &["nullptr"])];
+
+/// RocksDB's levels of statistics. Here they are counted or not.
+const STATISTICS_LEVELS: [&str; 7] = [
+    "kDisableAll",
+    "kExceptTickers",
+    "kExceptHistogramOrTimers",
+    "kExceptTimers",
+    "kExceptDetailedTimers",
+    "kExceptTimeForMutex",
+    "kAll",
+];
+
+const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] = &[
+    without_effect("cache", &["nullptr"]),
+    without_effect("cost_to_cache", &["nullptr"]),
+    without_effect("allow_stall", &["false"]),
+];
+
+/// ToplingDB's classes of memtables that the registry has under other names.
+const MEMTABLE_CLASSES: [(&str, &str); 5] = [
+    ("HashLinkList", "hash_linkedlist"),
+    ("HashLinkListRep", "hash_linkedlist"),
+    ("HashSkipList", "prefix_hash"),
+    ("HashSkipListRep", "prefix_hash"),
+    ("skiplist", "skip_list"),
+];
+
+/// Table formats of ToplingDB and RocksDB that are neither read nor written.
+const TABLE_CLASSES_UNSUPPORTED: &[(&str, &str)] = &[
+    ("DispatcherTable", "a table format per level is not implemented; use BlockBasedTable"),
+    ("DispatherTable", "a table format per level is not implemented; use BlockBasedTable"),
+    ("CSPPMemTabTable", "memtables do not become tables yet; use BlockBasedTable"),
+    ("SingleFastTable", "only BlockBasedTable is there"),
+    ("SimpleTopTable", "only BlockBasedTable is there"),
+    ("ToplingZipTable", "only BlockBasedTable is there"),
+    ("TerarkZipTable", "only BlockBasedTable is there"),
+    ("VecAutoSortTable", "only BlockBasedTable is there"),
+    ("PlainTable", "only BlockBasedTable is there"),
+    ("CuckooTable", "only BlockBasedTable is there"),
+];
+
+impl<'a> Document<'a> {
+    /// The objects of a kind, each tried: what is wrong with one that nobody uses is an error all the same, except that
+    /// classes which are not there are.
+    pub(super) fn try_objects(&self, kind: Kind, warnings: &mut Vec<String>) -> Result<()> {
+        for node in self.named(kind.section())? {
+            match kind {
+                Kind::Cache => cache(node, warnings).map(drop),
+                Kind::Comparator => self.option_text("comparator", node, warnings).map(drop),
+                Kind::FilterPolicy => filter_policy(node, warnings).map(drop),
+                Kind::MemTableRepFactory => self.memtable(node, warnings).map(drop),
+                Kind::MergeOperator => self.option_text("merge_operator", node, warnings).map(drop),
+                Kind::SliceTransform => self.option_text("prefix_extractor", node, warnings).map(drop),
+                Kind::Statistics => statistics(node, warnings).map(drop),
+                Kind::TableFactory => self.table(node, &mut TableOptions::default(), warnings).map(drop),
+                Kind::WriteBufferManager => write_buffer_bytes(node, warnings).map(drop),
+            }
+            .or_else(|error| only_if_unsupported(error, warnings))?;
+        }
+        Ok(())
+    }
+
+    /// The memtable that an object describes, as its factory writes it.
+    pub(super) fn memtable(&self, node: &'a Node, warnings: &mut Vec<String>) -> Result<MemtableChoice> {
+        let mut node = node;
+        for _ in 0..DYNA_MAX {
+            let object = Object::new(node)?;
+            if object.class_name != "Dyna" {
+                return own_memtable(&object);
+            }
+            object.check_params(&["real_fac"], &[], warnings)?;
+            warnings.push(object.class.remark("the memtable is fixed while the database is open: `real_fac` is used"));
+            let real = object.param("real_fac").ok_or_else(|| node.error("class `Dyna` needs `real_fac`"))?;
+            match self.refer(Kind::MemTableRepFactory.section(), real)? {
+                Some(next) => node = next,
+                None => return memtable_of_text(real),
+            }
+        }
+        Err(node.error("classes `Dyna` stand for each other in a circle"))
+    }
+
+    /// The text of a family's option that an object stands for.
+    pub(super) fn option_text(&self, option: &str, node: &'a Node, warnings: &mut Vec<String>) -> Result<String> {
+        let object = Object::new(node)?;
+        let text = match option {
+            "merge_operator" => merge_text(&object)?,
+            "prefix_extractor" => prefix_text(&object, node, warnings)?,
+            _ => {
+                object.check_params(&[], &[], warnings)?;
+                string::escape(&object.class_name)
+            }
+        };
+        let mut scratch = self.start.family.clone();
+        let (_, setting) = scratch.find_mut(option).expect("callers name options that there are");
+        setting.set(&text, &mut Load::default()).map_err(|error| object.class.locate(error))?;
+        Ok(text)
+    }
+
+    /// Sets the options of tables that an object describes. Returns the cache that it names.
+    pub(super) fn table(
+        &self,
+        node: &'a Node,
+        table: &mut TableOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<CacheUse>> {
+        let object = Object::new(node)?;
+        let class = object.class_name.as_str();
+        if let Some((_, reason)) = TABLE_CLASSES_UNSUPPORTED.iter().find(|(name, _)| *name == class) {
+            return Err(object.unsupported_class(reason));
+        }
+        if !["BlockBasedTable", "BlockBased"].contains(&class) {
+            return Err(object.unknown_class(&["BlockBasedTable"]));
+        }
+        self.table_params(object.params, table, warnings)
+    }
+
+    /// The same for the parameters alone.
+    pub(super) fn table_params(
+        &self,
+        params: &'a [Node],
+        table: &mut TableOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<CacheUse>> {
+        let mut used = None;
+        let mut load = Load::default();
+        for param in params {
+            let referred = match param.name() {
+                _ if param.is_null() => None,
+                "block_cache" => self.refer(Kind::Cache.section(), param)?,
+                "filter_policy" => self.refer(Kind::FilterPolicy.section(), param)?,
+                _ => None,
+            };
+            match (param.name(), referred) {
+                ("block_cache", Some(object)) => {
+                    let found = cache(object, warnings)?;
+                    table.block_cache = found.bytes;
+                    used = Some(found);
+                }
+                ("block_cache", None) if param.is_null() => {} // RocksDB's word for the default one
+                ("filter_policy", Some(object)) => table.filter_policy = filter_policy(object, warnings)?,
+                ("block_cache", None) => apply_member(table, param, &mut load)
+                    .map_err(|error| self.neither(Kind::Cache.section(), param, error))?,
+                ("filter_policy", None) => apply_member(table, param, &mut load)
+                    .map_err(|error| self.neither(Kind::FilterPolicy.section(), param, error))?,
+                _ => apply_member(table, param, &mut load)?,
+            }
+        }
+        warnings.append(&mut load.warnings);
+        Ok(used)
+    }
+}
+
+/// Makes a warning of an error that a database would meet only if it used the object.
+pub(super) fn only_if_unsupported(error: Error, warnings: &mut Vec<String>) -> Result<()> {
+    if error.kind() != base::ErrorKind::Unsupported {
+        return Err(error);
+    }
+    warnings.push(format!("{} (an error where a database uses it)", error.message()));
+    Ok(())
+}
+
+/// The memtable of an object that is none of ToplingDB's indirections. Where it is refused, the parameter is to blame
+/// that is refused by itself too.
+fn own_memtable(object: &Object<'_>) -> Result<MemtableChoice> {
+    let class = object.class_name.as_str();
+    let name = MEMTABLE_CLASSES.iter().find(|(theirs, _)| *theirs == class).map_or(class, |(_, ours)| *ours);
+    let choice_of = |params: &[Node]| canonical_memtable(&MemtableChoice::of_class(name, params));
+    choice_of(object.params).map_err(|error| {
+        if choice_of(&[]).is_err() {
+            return object.class.locate(error);
+        }
+        let single = |param: &&Node| choice_of(std::slice::from_ref(*param)).is_err();
+        object.params.iter().find(single).unwrap_or(object.class).locate_key(error)
+    })
+}
+
+/// A memtable given as an option string.
+pub(super) fn memtable_of_text(node: &Node) -> Result<MemtableChoice> {
+    canonical_memtable(&node.text()?).map_err(|error| node.locate(error))
+}
+
+/// The choice as the factory that it names writes it.
+pub(super) fn canonical_memtable(option: &str) -> Result<MemtableChoice> {
+    Ok(memtable::factory_from_option_string(option)?.option_string().into())
+}
+
+fn cache(node: &Node, warnings: &mut Vec<String>) -> Result<CacheUse> {
+    let object = Object::new(node)?;
+    match object.class_name.as_str() {
+        "LRUCache" => {}
+        "ClockCache" | "HyperClockCache" => {
+            warnings.push(object.class.remark("there is one kind of block cache here; its capacity is honoured"));
+        }
+        _ => return Err(object.unknown_class(&["LRUCache"])),
+    }
+    object.check_params(&["capacity"], CACHE_PARAMS, warnings)?;
+    let capacity = object.param("capacity").ok_or_else(|| node.error("it has no `capacity`"))?;
+    Ok(CacheUse { name: node.name().to_owned(), bytes: number(capacity)? })
+}
+
+fn filter_policy(node: &Node, warnings: &mut Vec<String>) -> Result<FilterPolicy> {
+    let object = Object::new(node)?;
+    let format = match object.class_name.as_str() {
+        "BloomFilter" => "bloomfilter",
+        "RibbonFilter" => "ribbonfilter",
+        _ => return Err(object.unknown_class(&["BloomFilter"])),
+    };
+    let unhonoured = [without_effect("use_block_based_builder", &["false"])];
+    object.check_params(&["bits_per_key"], &unhonoured, warnings)?;
+    let bits = object.param("bits_per_key");
+    let text = bits.map_or(Ok("10".to_owned()), Node::text)?;
+    let blamed = bits.unwrap_or(object.class);
+    FilterPolicy::parse(&format!("{format}:{text}:false")).map_err(|error| blamed.locate(error))
+}
+
+/// Whether the object has anything counted.
+pub(super) fn statistics(node: &Node, warnings: &mut Vec<String>) -> Result<bool> {
+    let object = Object::new(node)?;
+    if !["default", "Default", "Statistics"].contains(&object.class_name.as_str()) {
+        return Err(object.unknown_class(&["default"]));
+    }
+    object.check_params(&["stats_level"], STATISTICS_PARAMS, warnings)?;
+    let Some(level) = object.param("stats_level") else { return Ok(true) };
+    let name = level.text()?;
+    if !STATISTICS_LEVELS.contains(&name.as_str()) {
+        return Err(level.error(format!("`{name}` is none of {}", STATISTICS_LEVELS.join(", "))));
+    }
+    if !["kDisableAll", "kAll"].contains(&name.as_str()) {
+        warnings.push(level.remark("statistics are counted wholly or not at all here; they are counted"));
+    }
+    Ok(name != "kDisableAll")
+}
+
+/// The bytes that all memtables may take together.
+pub(super) fn write_buffer_bytes(node: &Node, warnings: &mut Vec<String>) -> Result<usize> {
+    let object = Object::new(node)?;
+    if object.class_name != "WriteBufferManager" {
+        return Err(object.unknown_class(&["WriteBufferManager"]));
+    }
+    object.check_params(&["buffer_size"], WRITE_BUFFER_MANAGER_PARAMS, warnings)?;
+    number(object.param("buffer_size").ok_or_else(|| node.error("it has no `buffer_size`"))?)
+}
+
+fn prefix_text(object: &Object<'_>, node: &Node, warnings: &mut Vec<String>) -> Result<String> {
+    let (kind, length) = match object.class_name.as_str() {
+        "FixedPrefixTransform" => ("fixed", "prefix_len"),
+        "CappedPrefixTransform" => ("capped", "cap_len"),
+        _ => return Err(object.unknown_class(&["FixedPrefixTransform", "CappedPrefixTransform"])),
+    };
+    object.check_params(&[length], &[], warnings)?;
+    let given = object.param(length).ok_or_else(|| node.error(format!("it has no `{length}`")))?;
+    Ok(format!("{kind}:{}", number::<usize>(given)?))
+}
+
+fn merge_text(object: &Object<'_>) -> Result<String> {
+    let mut text = format!("{{id={};", string::escape(&object.class_name));
+    for param in object.params {
+        text += &format!("{}={};", param.name(), string::escape(&param.text()?));
+    }
+    Ok(text + "}")
+}

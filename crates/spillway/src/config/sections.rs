@@ -1,0 +1,233 @@
+//! The sections of a configuration: which hold named objects, how objects are named, and what of ToplingDB's there is
+//! nothing of here.
+
+use base::options::known::Unhonoured;
+use base::options::nearest;
+use base::options::row::{Load, Setting};
+use base::options::tree::{Content, Node};
+use base::{Error, Result};
+
+use crate::config::Start;
+
+/// A section with named objects: `NAME: {class: CLASS, params: {...}}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Cache,
+    Comparator,
+    FilterPolicy,
+    MemTableRepFactory,
+    MergeOperator,
+    SliceTransform,
+    Statistics,
+    TableFactory,
+    WriteBufferManager,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 9] = [
+        Kind::Cache,
+        Kind::Comparator,
+        Kind::FilterPolicy,
+        Kind::MemTableRepFactory,
+        Kind::MergeOperator,
+        Kind::SliceTransform,
+        Kind::Statistics,
+        Kind::TableFactory,
+        Kind::WriteBufferManager,
+    ];
+
+    pub fn section(self) -> &'static str {
+        match self {
+            Kind::Cache => "Cache",
+            Kind::Comparator => "Comparator",
+            Kind::FilterPolicy => "FilterPolicy",
+            Kind::MemTableRepFactory => "MemTableRepFactory",
+            Kind::MergeOperator => "MergeOperator",
+            Kind::SliceTransform => "SliceTransform",
+            Kind::Statistics => "Statistics",
+            Kind::TableFactory => "TableFactory",
+            Kind::WriteBufferManager => "WriteBufferManager",
+        }
+    }
+}
+
+pub(super) const DB_OPTIONS: &str = "DBOptions";
+pub(super) const FAMILY_OPTIONS: &str = "CFOptions";
+pub(super) const DATABASES: &str = "databases";
+pub(super) const OPEN: &str = "open";
+
+/// Sections of ToplingDB's that nothing here reads, and why.
+const FOREIGN: &[(&str, &str)] = &[
+    ("AnyPlugin", "there are no plugins"),
+    ("CompactionExecutorFactory", "compactions run in this process"),
+    ("CompactionFilter", "filters are supplied in code, in FamilyOptions::compaction_filter"),
+    ("CompactionFilterFactory", "filters are supplied in code, in FamilyOptions::compaction_filter"),
+    ("ConcurrentTaskLimiter", "max_background_jobs limits background work"),
+    ("Env", "the file system is supplied in code, in OpenOptions::vfs"),
+    ("EventListener", "listeners are supplied in code, in DbOptions::listeners"),
+    ("FileChecksumGenFactory", "checksums of whole files are not written"),
+    ("FileSystem", "the file system is supplied in code, in OpenOptions::vfs"),
+    ("FlushBlockPolicyFactory", "blocks are cut by block_size"),
+    ("Logger", "the engine logs through the tracing crate"),
+    ("MemoryAllocator", "the allocator is the program's"),
+    ("PersistentCache", "only the block cache is there"),
+    ("RateLimiter", "background I/O is not limited"),
+    ("SstFileManager", "files are deleted at once"),
+    ("SstPartitionerFactory", "tables are cut by size"),
+    ("TablePropertiesCollectorFactory", "tables have RocksDB's properties only"),
+    ("TransactionDBMutexFactory", "there are no transactions"),
+    ("WBWIFactory", "there are no indexed batches"),
+    ("http", "there is no web server"),
+    ("permissions", "there is no web server to be permitted anything"),
+    ("setenv", "the environment is the program's"),
+];
+
+/// A configuration's text as a tree.
+pub(super) struct Document<'a> {
+    root: &'a Node,
+    pub start: &'a Start,
+}
+
+impl<'a> Document<'a> {
+    /// Checks the names of the sections. Warns of those that have no effect.
+    pub fn new(root: &'a Node, start: &'a Start, warnings: &mut Vec<String>) -> Result<Document<'a>> {
+        let known = || {
+            let own = [DB_OPTIONS, FAMILY_OPTIONS, DATABASES, OPEN];
+            Kind::ALL.into_iter().map(Kind::section).chain(own).chain(FOREIGN.iter().map(|(name, _)| *name))
+        };
+        for section in root.members("sections such as CFOptions and databases")? {
+            if let Some((_, reason)) = FOREIGN.iter().find(|(name, _)| *name == section.name()) {
+                warnings.push(section.remark(format!("this has no effect here: {reason}")));
+            } else if !known().any(|name| name == section.name()) {
+                return Err(section.unknown("there is no section", known()));
+            }
+        }
+        Ok(Document { root, start })
+    }
+
+    /// Section `open`: the name of a database.
+    pub fn open(&self) -> Option<&'a Node> {
+        self.root.member(OPEN)
+    }
+
+    /// What a section names, in the document's order.
+    pub fn named(&self, section: &str) -> Result<&'a [Node]> {
+        let what = "one object per name ({NAME: {...}})";
+        self.root.member(section).map_or(Ok(&[]), |section| section.members(what))
+    }
+
+    /// The object that a value stands for: itself, where it is an object, or the one of that name in `section`.
+    ///
+    /// `${name}` and `$name` always refer; `None` for a bare text that is no name there.
+    pub fn refer(&self, section: &str, value: &'a Node) -> Result<Option<&'a Node>> {
+        if let Content::Map(_) = value.content {
+            return Ok(Some(value));
+        }
+        let text = value.text()?;
+        let (name, must) = match text.strip_prefix('$') {
+            Some(rest) => (rest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(rest), true),
+            None => (text.as_str(), false),
+        };
+        let objects = self.named(section)?;
+        match objects.iter().find(|object| object.name() == name) {
+            None if must => Err(value.error(unknown_name(section, name, objects))),
+            found => Ok(found),
+        }
+    }
+
+    /// The error for a text that is no name in a section and `error` for the option: the former, where a name is near.
+    pub fn neither(&self, section: &str, value: &Node, error: Error) -> Error {
+        let objects = self.named(section).unwrap_or_default();
+        match value.text().ok().filter(|text| nearest(text, objects.iter().map(Node::name)).is_some()) {
+            Some(text) => value.error(unknown_name(section, &text, objects)),
+            None => error,
+        }
+    }
+
+    /// As [`refer`](Document::refer), for values that can be nothing else.
+    pub fn require(&self, section: &str, value: &'a Node) -> Result<&'a Node> {
+        match self.refer(section, value)? {
+            Some(object) => Ok(object),
+            None => Err(value.error(unknown_name(section, &value.text()?, self.named(section)?))),
+        }
+    }
+}
+
+/// Says that no object has the name, and which has one like it.
+pub(super) fn unknown_name(section: &str, name: &str, objects: &[Node]) -> String {
+    let names: Vec<&str> = objects.iter().map(Node::name).collect();
+    match nearest(name, names.iter().copied()) {
+        Some(near) => format!("there is no `{name}` in {section}; did you mean `{near}`?"),
+        None if names.is_empty() => format!("there is no `{name}`, for there is nothing in {section}"),
+        None => format!("there is no `{name}` in {section}; there are: {}", names.join(", ")),
+    }
+}
+
+/// An object taken apart.
+pub(super) struct Object<'a> {
+    /// The value of `class`.
+    pub class: &'a Node,
+    pub class_name: String,
+    pub params: &'a [Node],
+}
+
+impl<'a> Object<'a> {
+    pub fn new(node: &'a Node) -> Result<Object<'a>> {
+        let mut class = None;
+        let mut params: &[Node] = &[];
+        for member in node.members("`class` and `params`")? {
+            match member.name() {
+                "class" => class = Some(member),
+                "params" => params = member.members("parameters")?,
+                _ => return Err(member.unknown("there is no key", ["class", "params"].into_iter())),
+            }
+        }
+        let class = class.ok_or_else(|| node.error("it has no `class`"))?;
+        Ok(Object { class, class_name: class.text()?, params })
+    }
+
+    pub fn param(&self, name: &str) -> Option<&'a Node> {
+        self.params.iter().find(|param| param.name() == name)
+    }
+
+    /// Refuses parameters that are neither in `known` nor in `unhonoured`, and warns of the latter.
+    pub fn check_params(&self, known: &[&str], unhonoured: &[Unhonoured], warnings: &mut Vec<String>) -> Result<()> {
+        for param in self.params {
+            if known.contains(&param.name()) {
+                continue;
+            }
+            let Some(row) = unhonoured.iter().find(|row| row.name == param.name()) else {
+                let names = known.iter().copied().chain(unhonoured.iter().map(|row| row.name));
+                return Err(param.unknown(&format!("{} has no parameter", self.class_name), names));
+            };
+            let is_default =
+                !matches!(param.content, Content::List(_) | Content::Map(_)) && row.is_default(&param.text()?);
+            if !is_default {
+                warnings.push(param.remark("this has no effect here"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error for a class that nobody here knows.
+    pub fn unknown_class(&self, known: &[&str]) -> Error {
+        let name = &self.class_name;
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are: {}", known.join(", ")),
+        };
+        self.class.error(format!("there is no class `{name}`; {hint}"))
+    }
+
+    /// The error for one of ToplingDB's classes.
+    pub fn unsupported_class(&self, reason: &str) -> Error {
+        self.class.locate(Error::unsupported(format!("class `{}`: {reason}", self.class_name)))
+    }
+}
+
+/// A number, with K, M, G or T behind it where it is an integer.
+pub(super) fn number<T: Setting + Default>(node: &Node) -> Result<T> {
+    let mut number = T::default();
+    number.set(&node.text()?, &mut Load::default()).map_err(|error| node.locate(error))?;
+    Ok(number)
+}

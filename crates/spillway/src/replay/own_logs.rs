@@ -1,0 +1,183 @@
+//! Replay of our own logs, and of the large batches that they commit. Keeps D1-D3, F1.
+
+use std::path::{Path, PathBuf};
+
+use base::options::WalRecoveryMode;
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use log::{EndReason, FILE_HEADER_BYTES, LogHead, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use vfs::Vfs;
+
+use super::row::{self, FoundLog, FoundRow};
+use super::{LogReplay, ReplayedLog, recovery_mode};
+use crate::version::edit::LogEnd;
+use crate::version::file_name::FileType;
+use crate::version::recover::Recovered;
+use crate::write::batch::BatchReader;
+use crate::write::large::LargeBatchRecord;
+
+/// How a log ended.
+struct OwnEnd {
+    offset: u64,
+    /// With its `End` record, or where the MANIFEST says: the next log goes on from there.
+    proper: bool,
+}
+
+impl LogReplay<'_> {
+    /// The logs to replay.
+    ///
+    /// # Errors
+    /// `Corruption`: one is missing. `InvalidArgument`: it lies in another directory.
+    pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRow> {
+        let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
+        let salvages = self.salvages();
+        let found = row::find(vfs, &dir, recovered.log_row, |path, number| match log::read_head(vfs, path, number) {
+            Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
+            head => head,
+        })?;
+        if found.missing.is_empty() {
+            return Ok(found);
+        }
+        let refusal = row::refusal(vfs, &dir, &self.other_log_dirs(recovered), &found.missing)?;
+        if !salvages || refusal.kind() == ErrorKind::InvalidArgument {
+            return Err(refusal);
+        }
+        for log in &found.missing {
+            tracing::warn!(error = %log.error(&dir), "salvage goes on without a log");
+        }
+        self.passed_damage = true;
+        Ok(found)
+    }
+
+    /// Where the logs may be if `wal_dir` is not what it was.
+    fn other_log_dirs(&self, recovered: &Recovered) -> Vec<PathBuf> {
+        let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let mut dirs: Vec<_> = std::iter::once(self.context.dir.clone()).chain(last).collect();
+        let here = self.context.log_dir();
+        dirs.retain(|dir| *dir != here);
+        dirs.dedup();
+        dirs
+    }
+
+    pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
+        // Where the history ended, if it did before the last log.
+        let mut ended: Option<(FileNumber, u64)> = None;
+        for log in logs {
+            if let Some(end) = ended {
+                self.check_nothing_follows(end, log.number)?;
+                self.note_replayed(FileType::Log, log.number, FILE_HEADER_BYTES)?;
+                continue;
+            }
+            let known_end = log_ends.iter().find(|end| end.log == log.number).map(|end| end.end_offset);
+            let end = self.replay_own_log(log, known_end)?;
+            if !end.proper && !self.salvages() {
+                ended = Some((log.number, end.offset));
+            }
+            self.note_replayed(FileType::Log, log.number, end.offset)?;
+        }
+        Ok(())
+    }
+
+    /// What follows a log that was cut off was never acknowledged: it is not history (D2). The mode that bears no loss at
+    /// all refuses it.
+    fn check_nothing_follows(&self, (ended, offset): (FileNumber, u64), later: FileNumber) -> Result<()> {
+        let is_strict = self.context.options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency;
+        if !is_strict || !has_records(&*self.context.vfs, &self.path(FileType::Log, later), later) {
+            return Ok(());
+        }
+        let what = format!(
+            "the log ends without its end record, but log {later} has records, and the recovery mode accepts no loss"
+        );
+        Err(Error::corruption(what).at_path(self.path(FileType::Log, ended)).at_offset(offset))
+    }
+
+    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end_offset: u64) -> Result<()> {
+        let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
+        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq };
+        self.logs.push(ReplayedLog { file_type, end, bytes });
+        Ok(())
+    }
+
+    fn replay_own_log(&mut self, log: &FoundLog, known_end: Option<u64>) -> Result<OwnEnd> {
+        let number = log.number;
+        let path = self.path(FileType::Log, number);
+        let vfs = self.context.vfs.clone();
+        if self.may_flush {
+            // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
+            vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
+        }
+        let mode = recovery_mode(self.context.options.wal_recovery_mode);
+        let options = ReplayOptions { number, mode, known_end, later: log.later };
+        let end = log::replay(&*vfs, &path, &options, &mut |record| {
+            let applied = self.apply_record(&record).map_err(|e| e.at_path(&path).at_offset(record.offset));
+            self.bear_in_salvage(applied)
+        })?;
+        if end.skipped_bytes > 0 {
+            tracing::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
+            self.passed_damage = true;
+        }
+        tracing::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
+        let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
+        Ok(OwnEnd { offset: end.end_offset, proper })
+    }
+
+    fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
+        match record.kind {
+            RecordKind::Batch => self.apply(record.payload, None),
+            RecordKind::LargeBatch => self.apply_large(record.payload),
+            RecordKind::Noop | RecordKind::End => Ok(()),
+            kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
+        }
+    }
+
+    /// Passes over a record that is not what it should be, in the mode for that.
+    fn bear_in_salvage(&mut self, applied: Result<()>) -> Result<()> {
+        match applied {
+            Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => {
+                tracing::warn!(%error, "salvage passed over a record");
+                self.passed_damage = true;
+                Ok(())
+            }
+            applied => applied,
+        }
+    }
+
+    /// Applies the batch that a record of the log commits and another file holds.
+    fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
+        let record = LargeBatchRecord::decode(payload)?;
+        let last = record.last();
+        self.last_seq = self.last_seq.max(last);
+        let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
+        if record.families.iter().all(flushed) {
+            return Ok(()); // its file may be gone
+        }
+        let path = self.path(FileType::LargeBatch, record.file);
+        let vfs = self.context.vfs.clone();
+        // It was synced before the record that commits it was written: all of it must be there.
+        let mode = RecoveryMode::AbsoluteConsistency;
+        let options = ReplayOptions { number: record.file, mode, ..ReplayOptions::default() };
+        let mut batches = 0;
+        let end = log::replay(&*vfs, &path, &options, &mut |held| {
+            batches += 1;
+            let batch = BatchReader::new(held.payload)?;
+            if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
+                return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
+            }
+            self.apply_batch(batch, record.first, None).map_err(|e| e.at_path(&path).at_offset(held.offset))
+        })?;
+        if batches == 0 {
+            return Err(Error::corruption("the file of a large batch is empty").at_path(path));
+        }
+        self.note_replayed(FileType::LargeBatch, record.file, end.end_offset)
+    }
+}
+
+/// True where a log of ours may hold something: also where it cannot be read.
+pub(crate) fn has_records(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> bool {
+    let mut records = 0;
+    let options = ReplayOptions { number, mode: RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
+    let end = log::replay(vfs, path, &options, &mut |_| {
+        records += 1;
+        Ok(())
+    });
+    records > 0 || end.is_err()
+}

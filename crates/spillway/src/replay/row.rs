@@ -1,0 +1,125 @@
+//! Which logs of ours recovery goes through, and whether some are gone. Keeps D2: a missing log is a hole in the history.
+//!
+//! The MANIFEST says which log is the oldest that is needed and which was the newest when it said so; every log names the
+//! one before it. So a log that was removed is noticed wherever it stood, unless it is the last and came into use after
+//! the MANIFEST's last note, which follows in the background.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use base::{Error, FileNumber, Result};
+use log::{Frontiers, LogHead};
+use vfs::Vfs;
+
+use crate::version::edit::LogRow;
+use crate::version::file_name::{self, FileType};
+
+/// The logs in a directory, as far as they are needed.
+pub(crate) struct FoundRow {
+    /// Ascending.
+    pub logs: Vec<FoundLog>,
+    /// Ascending. Of several that are missing side by side only the last may be known.
+    pub missing: Vec<MissingLog>,
+}
+
+pub(crate) struct FoundLog {
+    pub number: FileNumber,
+    /// What the logs behind it know of it.
+    pub later: Frontiers,
+}
+
+/// A log that should be there.
+pub(crate) struct MissingLog {
+    pub number: FileNumber,
+    /// The log that came after it; `None` where the MANIFEST names it.
+    pub named_by: Option<FileNumber>,
+}
+
+/// Looks for the logs in `dir`. `read_head` yields what a log knows of those before it.
+///
+/// # Errors
+/// What reading the directory or `read_head` yields.
+pub(crate) fn find(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    noted: Option<LogRow>,
+    mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
+) -> Result<FoundRow> {
+    let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
+    let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
+    numbers.retain(|number| *number >= oldest);
+    let mut missing = BTreeMap::new();
+    let mut known = Frontiers::default();
+    let mut logs = Vec::with_capacity(numbers.len());
+    for &number in numbers.iter().rev() {
+        logs.push(FoundLog { number, later: known });
+        let head = read_head(&path_of(dir, number), number)?;
+        known = known.max(head.frontiers);
+        if let Some(before) = head.predecessor.filter(|before| *before >= oldest && !numbers.contains(before)) {
+            missing.insert(before, Some(number));
+        }
+    }
+    logs.reverse();
+    for named in noted.into_iter().flat_map(|row| [row.oldest, row.newest]) {
+        if !numbers.contains(&named) {
+            missing.entry(named).or_insert(None);
+        }
+    }
+    let missing = missing.into_iter().map(|(number, named_by)| MissingLog { number, named_by }).collect();
+    Ok(FoundRow { logs, missing })
+}
+
+/// The numbers of a directory's files of one type.
+pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<BTreeSet<FileNumber>> {
+    let names = vfs.read_dir(dir)?;
+    let found = names.iter().filter_map(|name| file_name::parse(name));
+    Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
+}
+
+fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(file_name::format(FileType::Log, number))
+}
+
+impl MissingLog {
+    /// What is wrong, for a database whose logs lie in `dir`.
+    pub fn error(&self, dir: &Path) -> Error {
+        let who = match self.named_by {
+            Some(later) => format!("log {later} came after it"),
+            None => "the MANIFEST names it".to_owned(),
+        };
+        let what = format!("log {} is missing: {who}, and what was written to it is not all in tables", self.number);
+        Error::corruption(what).at_path(path_of(dir, self.number))
+    }
+}
+
+/// The error for a database that lacks logs in `dir`, its log directory. `other_dirs` are where they may be instead.
+///
+/// # Errors
+/// What reading the other directories yields, except that they are not there.
+pub(crate) fn refusal(vfs: &dyn Vfs, dir: &Path, other_dirs: &[PathBuf], missing: &[MissingLog]) -> Result<Error> {
+    let Some(first) = missing.first() else { return Ok(Error::corruption("no log is missing").at_path(dir)) };
+    for other in other_dirs {
+        if vfs.exists(&path_of(other, first.number))? {
+            return Ok(elsewhere(dir, other, first.number, "*.splog, *.spbatch"));
+        }
+    }
+    let others = match missing.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let places: String = other_dirs.iter().map(|other| format!(", nor is it in {}", other.display())).collect();
+    let way_out = "restore the file, or keep what the other logs hold with wal_recovery_mode=kSkipAnyCorruptedRecords";
+    let error = first.error(dir);
+    let what = format!("{}{others}{places}; {way_out}", error.message());
+    Ok(Error::corruption(what).at_path(path_of(dir, first.number)))
+}
+
+/// The error for logs that lie in `other` and are looked for in `dir`.
+pub(crate) fn elsewhere(dir: &Path, other: &Path, number: FileNumber, names: &str) -> Error {
+    let (here, there) = (dir.display(), other.display());
+    let what = format!(
+        "log {number} is not in {here}, where this open looks for logs, but in {there}; open with wal_dir={there}, or \
+         move the logs ({names}) from there to {here}"
+    );
+    Error::invalid_argument(what).at_path(dir)
+}

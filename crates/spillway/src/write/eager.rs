@@ -1,0 +1,123 @@
+//! Eager flush: a write that ends with the flush of what it wrote, for programs that persist in one batch now and then
+//! and want it in tables, and out of the logs, when the call returns. The writer seals the memtables that it filled and
+//! flushes them itself, together; threads that are idle help. Keeps F1, F2.
+//!
+//! Families that hold nothing unflushed advance with it for free (F3), so one that is never written pins no log; one
+//! that was written and never flushed is flushed when the logs reach `max_total_wal_size`.
+
+use std::sync::Arc;
+
+use base::{FamilyId, Result, SeqNo};
+use smallvec::SmallVec;
+
+use crate::core::{Core, FamilyState};
+use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::flush::job::FlushPlan;
+use crate::write::admission::Part;
+use crate::write::options::WriteOptions;
+
+impl Core {
+    /// Ends a visible write, whose last number is `last`, with the flush that was asked for: by the write for every
+    /// family it touched, or by a family for itself.
+    ///
+    /// # Errors
+    /// What keeps the flush from ending; the database is read-only then. The write itself was done.
+    #[inline]
+    pub(crate) fn flush_written(&self, parts: &[Part<'_>], last: SeqNo, options: &WriteOptions) -> Result<()> {
+        let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
+        if !parts.iter().any(|part| is_asked_for(&part)) {
+            return Ok(());
+        }
+        let families: SmallVec<[&Arc<Family>; 2]> = parts.iter().filter(is_asked_for).map(|part| part.family).collect();
+        self.flush_through(&families, last)
+    }
+
+    fn flush_through(&self, families: &[&Arc<Family>], last: SeqNo) -> Result<()> {
+        let mut claims = Claims { core: self, families: SmallVec::new() };
+        for family in families {
+            claims.claim(family.id());
+            let sealed = self.seal_through(family, last);
+            if !family.is_dropped() {
+                sealed?;
+            }
+        }
+        let plans = claims.into_plans();
+        self.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
+        if !plans.is_empty() {
+            let flushed = self.flush_group(plans);
+            self.end_job(&flushed);
+            flushed?;
+        }
+        // Memtables that another thread had begun to flush, or will, with older ones of the family.
+        let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
+        self.wait_until(|state| {
+            let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| is_flushed(family, last));
+            Ok(ids.iter().all(is_done))
+        })
+    }
+
+    /// Seals the family's mutable memtable, unless everything through `last` has been sealed already.
+    fn seal_through(&self, family: &Arc<Family>, last: SeqNo) -> Result<()> {
+        let id = {
+            let mut state = self.state.lock();
+            let current = self.family_state(&mut state, family.id())?;
+            current.flush_wanted_through = current.flush_wanted_through.max(last);
+            (current.mutable.created_at() < last).then(|| current.mutable.id())
+        };
+        match id {
+            Some(id) => self.replace_memtable(family, id, 0),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Families whose flush this thread takes on, before the memtable is sealed that is to be flushed: once that is, any
+/// thread might. Dropped, it leaves them to the others.
+struct Claims<'a> {
+    core: &'a Core,
+    families: SmallVec<[FamilyId; 2]>,
+}
+
+impl Claims<'_> {
+    /// Claims a family's flush unless another thread has it.
+    fn claim(&mut self, id: FamilyId) {
+        let mut state = self.core.state.lock();
+        if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {
+            family.flushing = true;
+            self.families.push(id);
+        }
+    }
+
+    /// What is to be flushed in the families claimed.
+    fn into_plans(mut self) -> Vec<FlushPlan> {
+        let mut state = self.core.state.lock();
+        let claimed = std::mem::take(&mut self.families);
+        let plan = |id: FamilyId| {
+            state.families.get_mut(&id)?.flushing = false;
+            self.core.plan_flush(&mut state, id)
+        };
+        claimed.into_iter().filter_map(plan).collect()
+    }
+}
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        if self.families.is_empty() {
+            return;
+        }
+        let mut state = self.core.state.lock();
+        for id in &self.families {
+            if let Some(family) = state.families.get_mut(id) {
+                family.flushing = false;
+            }
+        }
+        drop(state);
+        self.core.state_changed.notify_all();
+    }
+}
+
+/// Whether everything through `last` that was sealed is in tables.
+fn is_flushed(family: &FamilyState, last: SeqNo) -> bool {
+    family.queue.last().is_none_or(|oldest| oldest.created_at() >= last)
+}

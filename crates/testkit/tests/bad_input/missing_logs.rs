@@ -1,0 +1,196 @@
+//! Logs that somebody removed: recovery notices, names what is missing, and salvages the rest if it is told to.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::FileNumber;
+use log::{RecordKind, ReplayOptions};
+use spillway::check::{CheckOptions, check};
+use spillway::options::WalRecoveryMode;
+use spillway::version::edit::LogRow;
+use spillway::version::recover::recover;
+use spillway::{Db, ErrorKind};
+use testkit::run::DIR;
+use vfs::{CrashPolicy, MemoryVfs, Vfs};
+
+use crate::common::{Contents, copy, files, options, read, read_with, refused};
+use crate::logs::with_several_logs;
+
+fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {
+    recover(vfs, Path::new(dir)).unwrap().log_row.expect("a database of ours has logs")
+}
+
+fn number(log: &Path) -> FileNumber {
+    FileNumber(log.file_stem().unwrap().to_string_lossy().parse().unwrap())
+}
+
+/// The logs that the MANIFEST counts: without the spare.
+fn needed(vfs: &MemoryVfs) -> Vec<PathBuf> {
+    let row = row(vfs, DIR);
+    files(vfs, ".splog").into_iter().filter(|log| (row.oldest..=row.newest).contains(&number(log))).collect()
+}
+
+/// The keys in a log of [`with_several_logs`]: each record is a batch of one change.
+fn keys_in(vfs: &MemoryVfs, log: &Path) -> BTreeSet<Vec<u8>> {
+    /// Behind the batch's header, the change's tag and the length of its key.
+    const KEY_AT: usize = 12 + 2;
+    let mut keys = BTreeSet::new();
+    let options = ReplayOptions { number: number(log), ..ReplayOptions::default() };
+    log::replay(vfs, log, &options, &mut |record| {
+        if record.kind == RecordKind::Batch {
+            keys.insert(record.payload[KEY_AT..KEY_AT + 4].to_vec());
+        }
+        Ok(())
+    })
+    .unwrap();
+    keys
+}
+
+fn in_mode(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Contents, spillway::Error> {
+    let mut options = options(vfs);
+    options.db.wal_recovery_mode = mode;
+    read_with(&options, DIR)
+}
+
+/// Salvages what is left, which must be all but `lost`, and finds the same from then on.
+fn salvaged(vfs: &Arc<MemoryVfs>, whole: &Contents, lost: &BTreeSet<Vec<u8>>) {
+    let left = in_mode(vfs, WalRecoveryMode::SkipAnyCorruptedRecords).unwrap();
+    let mut expected = whole.clone();
+    expected.get_mut("default").unwrap().retain(|key, _| !lost.contains(key));
+    assert!(left == expected, "{} keys are left of {}", left["default"].len(), whole["default"].len());
+    assert!(read(vfs).unwrap() == left, "a second open differs");
+}
+
+#[test]
+fn a_missing_log_is_noticed_wherever_it_stood() {
+    let whole = with_several_logs();
+    let expected = read(&copy(&whole)).unwrap();
+    assert_eq!(expected["default"].len(), 30);
+    let logs = needed(&whole);
+    assert!(logs.len() >= 4, "{logs:?}");
+    for missing in &logs {
+        let vfs = copy(&whole);
+        vfs.remove_file(missing).unwrap();
+        for mode in [
+            WalRecoveryMode::PointInTime,
+            WalRecoveryMode::AbsoluteConsistency,
+            WalRecoveryMode::TolerateCorruptedTailRecords,
+        ] {
+            let error = in_mode(&vfs, mode).expect_err("a log is missing");
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&**missing)), "{mode:?}: {error:?}");
+            assert!(error.message().contains("kSkipAnyCorruptedRecords"), "{error:?}");
+        }
+        salvaged(&vfs, &expected, &keys_in(&whole, missing));
+    }
+}
+
+#[test]
+fn the_spare_is_missed_by_nobody() {
+    let whole = with_several_logs();
+    let spare = files(&whole, ".splog").pop().unwrap();
+    assert!(number(&spare) > row(&whole, DIR).newest);
+    let vfs = copy(&whole);
+    vfs.remove_file(&spare).unwrap();
+    assert_eq!(read(&vfs).unwrap()["default"].len(), 30);
+}
+
+#[test]
+fn of_two_missing_logs_one_is_named_and_both_are_skipped() {
+    let whole = with_several_logs();
+    let expected = read(&copy(&whole)).unwrap();
+    let logs = needed(&whole);
+    for first in 0..logs.len() {
+        for second in first + 1..logs.len() {
+            let vfs = copy(&whole);
+            let gone = [&logs[first], &logs[second]];
+            gone.iter().for_each(|log| vfs.remove_file(log).unwrap());
+            let error = read(&vfs).expect_err("logs are missing");
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+            assert!(gone.iter().any(|log| error.path() == Some(log)), "{error:?}");
+            let lost = gone.iter().flat_map(|log| keys_in(&whole, log)).collect();
+            salvaged(&vfs, &expected, &lost);
+        }
+    }
+}
+
+/// `users` holds what it was given first and never flushes, `default` is flushed again and again.
+fn with_a_lagging_family() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &crate::common::profile().open_options(vfs.clone(), ["users"])).unwrap();
+    let (default, users) = (db.default_family(), db.family("users").unwrap());
+    db.put(&users, b"first", b"v", &Default::default()).unwrap();
+    for number in 0..40u32 {
+        db.put(&default, &number.to_be_bytes(), &[number as u8; 9000], &Default::default()).unwrap();
+    }
+    db.sync_log().unwrap();
+    vfs.crash_clone(1, CrashPolicy::ProcessKilled)
+}
+
+#[test]
+fn a_log_of_which_one_family_is_flushed_is_missed() {
+    let whole = with_a_lagging_family();
+    let logs = needed(&whole);
+    assert!(!files(&whole, ".sst").is_empty() && logs.len() >= 4, "{logs:?}");
+    for missing in &logs {
+        let vfs = copy(&whole);
+        vfs.remove_file(missing).unwrap();
+        assert_eq!(refused(&vfs, missing).kind(), ErrorKind::Corruption);
+    }
+}
+
+#[test]
+fn logs_that_are_flushed_may_go_and_come_back_in_any_order() {
+    let before = with_a_lagging_family();
+    let expected = read(&copy(&before)).unwrap();
+    let flushed = copy(&before);
+    let db = Db::open(DIR, &options(&flushed)).unwrap();
+    db.flush(&db.families().iter().collect::<Vec<_>>()).unwrap();
+    drop(db);
+    let gone: Vec<_> = needed(&before).into_iter().filter(|log| !flushed.exists(log).unwrap()).collect();
+    assert!(gone.len() >= 4, "{gone:?}");
+    // A deletion that a power loss took back.
+    for back in &gone {
+        let vfs = copy(&flushed);
+        vfs.write_file(back, &before.read_file(back).unwrap()).unwrap();
+        assert!(read(&vfs).unwrap() == expected);
+        assert!(!vfs.exists(back).unwrap(), "what nobody needs is deleted");
+    }
+}
+
+#[test]
+fn a_checkpoint_misses_its_logs() {
+    let vfs = MemoryVfs::new(1);
+    let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
+    options.families.iter_mut().for_each(|(_, family)| family.write_buffer_size = 1 << 20);
+    let db = Db::open(DIR, &options).unwrap();
+    for number in 0..30u32 {
+        db.put(&db.default_family(), &number.to_be_bytes(), &[1; 9000], &Default::default()).unwrap();
+    }
+    db.checkpoint("/copy").unwrap();
+    drop(db);
+    let in_copy = |vfs: &Arc<MemoryVfs>| read_with(&crate::common::options(vfs), "/copy");
+    assert_eq!(in_copy(&copy(&vfs)).unwrap()["default"].len(), 30);
+    let row = row(&vfs, "/copy");
+    let logs: Vec<_> = vfs.read_dir(Path::new("/copy")).unwrap();
+    let logs: Vec<_> =
+        logs.iter().filter(|name| name.ends_with(".splog")).map(|n| Path::new("/copy").join(n)).collect();
+    assert!(logs.len() >= 4 && number(&logs[0]) == row.oldest && number(logs.last().unwrap()) == row.newest);
+    for missing in &logs {
+        let vfs = copy(&vfs);
+        vfs.remove_file(missing).unwrap();
+        let error = in_copy(&vfs).expect_err("a log is missing");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&**missing)), "{error:?}");
+    }
+}
+
+#[test]
+fn check_lists_what_is_missing() {
+    let vfs = with_several_logs();
+    let logs = needed(&vfs);
+    let check = || check(Path::new(DIR), &CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() }, &mut |_| ());
+    assert!(check().unwrap().is_whole());
+    vfs.remove_file(&logs[1]).unwrap();
+    let report = check().unwrap();
+    assert!(report.problems.iter().any(|problem| problem.0.path() == Some(&*logs[1])), "{:?}", report.problems);
+}

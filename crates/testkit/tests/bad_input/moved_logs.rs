@@ -1,0 +1,107 @@
+//! `wal_dir` that is not what it was: the logs are found and both directories are named, whichever way it changed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spillway::version::recover::recover;
+use spillway::{Db, ErrorKind, OpenOptions};
+use testkit::run::DIR;
+use vfs::{MemoryVfs, RealVfs, Vfs};
+
+use crate::common::{copy, options, read_with};
+
+fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
+    let mut options = options(vfs);
+    options.db.create_if_missing = true;
+    options.db.create_missing_column_families = true;
+    options.db.wal_dir = wal_dir.to_owned();
+    options
+}
+
+/// A database that was closed with one write in its log only.
+fn database(wal_dir: &str) -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, wal_dir)).unwrap();
+    db.put(&db.default_family(), b"k", b"v", &Default::default()).unwrap();
+    vfs
+}
+
+/// The places that an option value stands for.
+fn place(wal_dir: &str) -> &str {
+    if wal_dir.is_empty() { DIR } else { wal_dir }
+}
+
+#[test]
+fn a_changed_wal_dir_is_refused_with_both_directories() {
+    for (was, is) in [("", "/wal"), ("/wal", ""), ("/wal", "/other")] {
+        let vfs = database(was);
+        let before = vfs.all_files();
+        for read_only in [true, false] {
+            vfs.create_dir_all(Path::new(place(is))).unwrap();
+            let error = read_with(&OpenOptions { read_only, ..with_logs_in(&vfs, is) }, DIR).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+            assert!([was, is].iter().all(|dir| error.message().contains(place(dir))), "{error:?}");
+        }
+        assert!(before.iter().all(|file| vfs.exists(file).unwrap()), "nothing is deleted");
+        let contents = read_with(&with_logs_in(&copy(&vfs), was), DIR).unwrap();
+        assert_eq!(contents["default"][&b"k"[..]], b"v");
+    }
+}
+
+#[test]
+fn logs_that_moved_with_their_directory_are_found() {
+    let vfs = database("/wal");
+    vfs.create_dir_all(Path::new("/other")).unwrap();
+    for name in vfs.read_dir(Path::new("/wal")).unwrap() {
+        vfs.rename(&Path::new("/wal").join(&name), &Path::new("/other").join(&name)).unwrap();
+    }
+    for _ in 0..2 {
+        let contents = read_with(&with_logs_in(&vfs, "/other"), DIR).unwrap();
+        assert_eq!(contents["default"][&b"k"[..]], b"v");
+    }
+    // From then on the other directory is the one that is known.
+    let error = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap_err();
+    assert!(error.message().contains("/other"), "{error:?}");
+}
+
+/// A directory of RocksDB 11.9 with an unflushed log.
+pub fn rocksdbs(vfs: &MemoryVfs, logs: &str, options_say: Option<&str>) {
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-unflushed"));
+    let real = RealVfs::new();
+    for dir in [DIR, logs] {
+        vfs.create_dir_all(Path::new(dir)).unwrap();
+    }
+    for name in real.read_dir(fixture).unwrap() {
+        let bytes = vfs::read_all(&*real, &fixture.join(&name), 1 << 20, vfs::IoClass::Other).unwrap();
+        let dir = if name.ends_with(".log") { logs } else { DIR };
+        vfs.write_file(&Path::new(dir).join(&name), &bytes).unwrap();
+    }
+    if let Some(dir) = options_say {
+        let text = format!(
+            "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n  wal_dir={dir}\n\
+             [CFOptions \"default\"]\n"
+        );
+        vfs.write_file(&Path::new(DIR).join("OPTIONS-999999"), text.as_bytes()).unwrap();
+    }
+}
+
+fn reading(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
+    let mut options = OpenOptions { vfs: vfs.clone(), read_only: true, ..OpenOptions::default() };
+    options.db.wal_dir = wal_dir.to_owned();
+    options
+}
+
+#[test]
+fn logs_of_rocksdbs_in_another_directory_are_found() {
+    for (lie, said, open) in [(DIR, None, "/wal"), ("/wal", Some("/wal"), ""), ("/wal", Some("/wal"), "/other")] {
+        let vfs = MemoryVfs::new(1);
+        rocksdbs(&vfs, lie, said);
+        vfs.create_dir_all(Path::new(place(open))).unwrap();
+        let error = read_with(&reading(&vfs, open), DIR).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+        assert!([lie, place(open)].iter().all(|dir| error.message().contains(dir)), "{error:?}");
+        let right = if lie == DIR { "" } else { lie };
+        let in_tables = recover(&*vfs, Path::new(DIR)).unwrap().last_seq;
+        assert!(Db::open(DIR, &reading(&vfs, right)).unwrap().latest_sequence_number() > in_tables);
+    }
+}

@@ -1,0 +1,95 @@
+//! Damage in one of several logs that RocksDB left: what comes after it counts only if it goes on where the damage is, as
+//! where RocksDB had been opened in spite of it and written on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{FileNumber, SeqNo};
+use log::framed::{FramedReader, FramedWriter};
+use spillway::options::{FamilyOptions, WalRecoveryMode};
+use spillway::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOptions};
+use testkit::run::DIR;
+use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+
+use crate::moved_logs::rocksdbs;
+
+/// The first and the last number of each batch in the fixture's log.
+fn batches(vfs: &MemoryVfs) -> Vec<(SeqNo, SeqNo)> {
+    let mut reader = FramedReader::open(vfs, &log(16), Some(16), IoClass::Log).unwrap();
+    let mut batches = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        let first = u64::from_le_bytes(record.payload[..8].try_into().unwrap());
+        let count = u32::from_le_bytes(record.payload[8..12].try_into().unwrap());
+        batches.push((SeqNo(first), SeqNo(first + u64::from(count) - 1)));
+    }
+    batches
+}
+
+fn log(number: u64) -> PathBuf {
+    Path::new(DIR).join(format!("{}.log", FileNumber(number)))
+}
+
+/// Adds a log with one batch, which puts "k".
+fn add_log(vfs: &MemoryVfs, first: SeqNo) {
+    let mut batch = first.0.to_le_bytes().to_vec();
+    batch.extend(1u32.to_le_bytes());
+    batch.extend([1, 1, b'k', 1, b'v']);
+    let file = vfs.create(&log(20), IfExists::Fail).unwrap();
+    let mut writer = FramedWriter::new(file, IoClass::Log);
+    writer.append(&batch).unwrap();
+    writer.sync().unwrap();
+}
+
+/// Whether "k" is there.
+fn has_k(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<bool, Error> {
+    let other_families = OtherFamilies::OpenWith(Box::new(FamilyOptions::default()));
+    let mut options = OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::default() };
+    options.db.wal_recovery_mode = mode;
+    let found = |db: Db| db.get(&db.default_family(), b"k", &ReadOptions::default()).map(|value| value.is_some());
+    let first = found(Db::open(DIR, &options)?)?;
+    assert_eq!(found(Db::open(DIR, &options)?)?, first, "a second open differs");
+    Ok(first)
+}
+
+fn database(first_of_second_log: impl Fn(&[(SeqNo, SeqNo)]) -> SeqNo, damaged: bool) -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, DIR, None);
+    let batches = batches(&vfs);
+    assert!(batches.len() > 1);
+    add_log(&vfs, first_of_second_log(&batches));
+    if damaged {
+        let bits = vfs.read_file(&log(16)).unwrap().len() as u64 * 8;
+        vfs.flip_bit(&log(16), bits - 4).unwrap();
+    }
+    vfs
+}
+
+fn behind_the_last(batches: &[(SeqNo, SeqNo)]) -> SeqNo {
+    SeqNo(batches.last().unwrap().1.0 + 1)
+}
+
+#[test]
+fn a_log_behind_a_whole_one_is_replayed() {
+    for mode in [WalRecoveryMode::PointInTime, WalRecoveryMode::AbsoluteConsistency] {
+        assert!(has_k(&database(behind_the_last, false), mode).unwrap());
+        // Numbers in between may have gone to no log.
+        assert!(has_k(&database(|batches| SeqNo(behind_the_last(batches).0 + 9), false), mode).unwrap());
+    }
+}
+
+#[test]
+fn a_log_behind_a_damaged_one_is_no_history() {
+    let damaged = || database(behind_the_last, true);
+    assert!(!has_k(&damaged(), WalRecoveryMode::PointInTime).unwrap());
+    assert!(has_k(&damaged(), WalRecoveryMode::SkipAnyCorruptedRecords).unwrap());
+    for mode in [WalRecoveryMode::AbsoluteConsistency, WalRecoveryMode::TolerateCorruptedTailRecords] {
+        let error = has_k(&damaged(), mode).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log(16))), "{error:?}");
+    }
+}
+
+#[test]
+fn a_log_that_goes_on_where_the_damage_is_is_replayed() {
+    let vfs = database(|batches| batches.last().unwrap().0, true);
+    assert!(has_k(&vfs, WalRecoveryMode::PointInTime).unwrap());
+}
