@@ -95,11 +95,11 @@ impl<'a> LogReplay<'a> {
         let own_logs = self.find_row(self.recovered)?.logs;
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {
-            self.flush_everything()?;
+            self.flush_everything(self.last_seq)?;
         }
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
         if self.may_flush && (self.passed_damage || self.has_too_many_logs()) {
-            self.flush_everything()?;
+            self.flush_everything(self.last_seq)?;
             self.logs.iter_mut().for_each(ReplayedLog::forget);
         }
         Ok(Replayed { last_seq: self.last_seq, logs: self.logs })
@@ -155,11 +155,15 @@ impl<'a> LogReplay<'a> {
     }
 
     fn insert(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<()> {
-        let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
+        let Some(family) = self.families.get(&id) else { return Ok(()) };
         let payload_bytes = entry.user_key.len() + entry.value.len();
         let need = family.mutable.memtable().worst_case_bytes(1, payload_bytes);
+        let before = SeqNo(entry.seq.0.saturating_sub(1));
+        if self.may_flush && !family.mutable.charge_for(need) {
+            self.flush_everything(before)?; // all memtables together hold as much as they may
+        }
+        let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
         if !family.mutable.memtable().try_reserve(need) {
-            let before = SeqNo(entry.seq.0.saturating_sub(1));
             seal(self.context, family, before, need)?;
             let full = family.queue.len() >= family.family.options().max_write_buffer_number;
             if self.may_flush && full {
@@ -173,10 +177,11 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    fn flush_everything(&mut self) -> Result<()> {
+    /// Flushes every family through a number at or below which all was replayed.
+    fn flush_everything(&mut self, through: SeqNo) -> Result<()> {
         for family in self.families.values_mut() {
             if family.mutable.memtable().entries() > 0 {
-                seal(self.context, family, self.last_seq, 0)?;
+                seal(self.context, family, through, 0)?;
             }
             if !family.queue.is_empty() {
                 flush_queue(self.context, family)?;

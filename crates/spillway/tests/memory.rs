@@ -217,3 +217,29 @@ fn no_slowdown_fails_at_the_limit_and_waits_are_counted() {
     assert!(waits.is_some_and(|waits| waits > 0), "{:?}", db.stalls());
     assert!(db.property(family, "spillway.stalls").expect("a property").contains("memory-limit: "));
 }
+
+/// Opening replays more than the limit lets memtables hold: it flushes on the way.
+#[test]
+fn recovery_keeps_to_the_limit() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
+    let mut options = OpenOptions { vfs, ..OpenOptions::create_if_missing() };
+    options.db.create_missing_column_families = true;
+    let names = ["default", "a", "b", "c"];
+    options = names.iter().fold(options, |options, name| options.family(*name, FamilyOptions::default()));
+    let db = Db::open("/db", &options).expect("open");
+    for i in 0..4000u32 {
+        let mut batch = WriteBatch::new();
+        db.families().iter().for_each(|family| batch.put(family.id(), &i.to_be_bytes(), &[5; 1000]));
+        db.write(&batch, &WriteOptions::default()).expect("write");
+    }
+    drop(db);
+    options.db.db_write_buffer_size = LIMIT;
+    let db = Db::open("/db", &options).expect("reopen");
+    assert!(memtable_bytes(&db) < (LIMIT + slack_bytes(LIMIT)) as u64, "{}", memtable_bytes(&db));
+    for family in db.families() {
+        for i in (0..4000u32).step_by(97) {
+            let value = db.get(&family, &i.to_be_bytes(), &ReadOptions::default()).expect("readable").expect("there");
+            assert_eq!(value.len(), 1000);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The four recovery modes against every kind of damage to logs: what each keeps, compared with what was written; and
 //! what a second open finds, which has to be the same.
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -89,7 +89,8 @@ fn check_level(list: ListView<'_>, level: usize, tally: &mut Tally) -> Result<()
     let mut below = list.next(list.head, level - 1)?;
     while below != 0 && expected != 0 {
         if below == expected {
-            let link_at = below.checked_sub(level as u64 * GRANULE).unwrap_or_default();
+            // Where it would begin before the image: in the head, which is taken.
+            let link_at = below.saturating_sub(level as u64 * GRANULE);
             tally.marks.take(link_at, link_at + GRANULE, "a tower")?;
             expected = list.next(below, level)?;
         }

@@ -23,7 +23,7 @@
 mod cursor;
 mod estimate;
 mod factory;
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
 mod image_tests;
 mod insert;
 pub(crate) mod layout;

@@ -194,7 +194,16 @@ impl<'a> Outputs<'a> {
             ingestable: false,
             path: path.to_owned(),
             class: rules.class,
-            bytes_per_sync: context.options.bytes_per_sync,
+            bytes_per_sync: self.bytes_per_sync(),
+        }
+    }
+
+    /// Somebody may wait for a flush, and its table is synced at the end: the disk is to begin before that.
+    fn bytes_per_sync(&self) -> u64 {
+        const OF_FLUSHES: u64 = 1 << 20;
+        match self.context.options.bytes_per_sync {
+            0 if self.rules.class == IoClass::Flush => OF_FLUSHES,
+            bytes => bytes,
         }
     }
 

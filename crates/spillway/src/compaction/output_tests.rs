@@ -12,8 +12,8 @@ use crate::context::FileNumbers;
 use crate::flush::held::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
-use crate::tasks::Tasks;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
+use crate::tasks::Tasks;
 
 const DIR: &str = "/db";
 

@@ -94,6 +94,13 @@ impl QueuedMemtable {
         self.memtable().reserved_bytes() == self.empty_bytes
     }
 
+    /// Raises the charge for a reservation of so many bytes, where the limit on all memtables lets it.
+    pub(crate) fn charge_for(&self, more_bytes: usize) -> bool {
+        let (charge, reserved) = (self.memtable_charge(), self.memtable().reserved_bytes());
+        charge.covers(reserved.saturating_add(more_bytes))
+            || charge.try_raise_a_step(reserved.saturating_add(more_bytes))
+    }
+
     pub fn is_half_full(&self) -> bool {
         self.memtable().reserved_bytes() >= self.half_bytes
     }

@@ -23,8 +23,6 @@ pub struct VersionBuilder<'a> {
     store: &'a Arc<TableStore>,
     /// Where each table of a touched level stands in it; `None` for levels that no edit named.
     places: Vec<Option<HashMap<FileNumber, usize>>>,
-    /// Handles of tables that are in use and in no version yet.
-    adopted: HashMap<FileNumber, Arc<TableFile>>,
     changes: BTreeMap<FileNumber, Change>,
 }
 
@@ -53,15 +51,7 @@ struct LevelChange {
 
 impl<'a> VersionBuilder<'a> {
     pub fn new(base: &'a Version, store: &'a Arc<TableStore>) -> Self {
-        let places = vec![None; base.num_levels()];
-        VersionBuilder { base, store, places, adopted: HashMap::new(), changes: BTreeMap::new() }
-    }
-
-    /// Has tables that the edits add take over these handles, so that an open table stays open and pins hold (Q3).
-    #[must_use]
-    pub fn adopting(mut self, handles: &[Arc<TableFile>]) -> Self {
-        self.adopted.extend(handles.iter().map(|file| (file.number(), file.clone())));
-        self
+        VersionBuilder { base, store, places: vec![None; base.num_levels()], changes: BTreeMap::new() }
     }
 
     /// Applies one edit after those before it: first what it deletes, then what it adds.
@@ -131,7 +121,7 @@ impl<'a> VersionBuilder<'a> {
     ///
     /// # Errors
     /// `Corruption`, naming both tables, where two overlap in a sorted level.
-    pub fn build(mut self) -> Result<BuiltVersion> {
+    pub fn build(self) -> Result<BuiltVersion> {
         let mut level_changes: Vec<LevelChange> = Vec::new();
         level_changes.resize_with(self.base.num_levels(), LevelChange::default);
         let mut removed = Vec::new();
@@ -145,8 +135,7 @@ impl<'a> VersionBuilder<'a> {
                 (None, None) => {}
                 (Some((_, _, file)), None) => removed.push(file),
                 (before, Some((level, meta))) => {
-                    let known = before.map(|(_, _, file)| file).or_else(|| self.adopted.remove(&meta.number));
-                    let file = handle(self.store, known, meta);
+                    let file = handle(self.store, before.map(|(_, _, file)| file), meta);
                     if let Some(of_level) = level_changes.get_mut(level) {
                         of_level.added.push(file);
                     }

@@ -212,8 +212,8 @@ mod tests {
         let mut keys: Vec<Vec<u8>> = vec![vec![], vec![0], vec![0xff], b"b".to_vec()];
         for len in [7, 8, 9, 31, 32, 33, 40] {
             for last in [0, b'a', b'b', 0xff] {
-                let mut key = vec![b'a'; len];
-                key[len - 1] = last;
+                let mut key = vec![b'a'; len - 1];
+                key.push(last);
                 keys.push(key.clone());
                 key.push(0);
                 keys.push(key);

@@ -8,9 +8,10 @@
 //! ever must not hold writers up for ever.
 //!
 //! # How far the limit can be passed
-//! All charges together stay within the limit but for: empty memtables, which a switch needs before
-//! anything is in them, at most two a family; a batch that is larger than the limit by itself, which goes alone. What the memtables hold stays within their
-//! charges but for what a representation keeps beside its reservations for less than a step ([`slack_bytes`]).
+//! All charges together stay within the limit but for: empty memtables, which a switch needs before anything is in them,
+//! at most two a family; a batch that is larger than the limit by itself, which goes alone. What the memtables hold stays
+//! within their charges but for what a representation keeps beside its reservations for less than a step
+//! ([`slack_bytes`]).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -140,8 +141,14 @@ impl Charge {
         self.bytes.load(Ordering::Acquire) >= reserved_bytes
     }
 
+    /// Raises the charge to `bytes` where the limit lets it: by a step beyond, for what is to come, if that fits too.
+    pub(crate) fn try_raise_a_step(&self, bytes: usize) -> bool {
+        let limit_bytes = self.memory.limit_bytes;
+        self.try_raise(bytes.saturating_add(self.step_bytes()), limit_bytes) || self.try_raise(bytes, limit_bytes)
+    }
+
     /// By how much a charge grows beyond what is needed.
-    pub(crate) fn step_bytes(&self) -> usize {
+    fn step_bytes(&self) -> usize {
         (self.memory.limit_bytes / STEPS_PER_LIMIT).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES)
     }
 

@@ -50,14 +50,6 @@ struct Claim<'a> {
     stands: &'a dyn Fn() -> Result<bool>,
 }
 
-impl Claim<'_> {
-    /// Raises the charge by a step beyond what is needed, or where that does not fit by no more than is needed.
-    fn fits(&self, limit_bytes: usize) -> bool {
-        let stepped = self.bytes.saturating_add(self.charge.step_bytes());
-        self.charge.try_raise(stepped, limit_bytes) || self.charge.try_raise(self.bytes, limit_bytes)
-    }
-}
-
 impl Core {
     /// Charges a part's memtable for what is reserved in it, after the part's room was. False where that takes waiting:
     /// then the caller lets go of what it holds, and asks [`wait_for_memory`](Self::wait_for_memory).
@@ -75,7 +67,7 @@ impl Core {
         }
         let (charge, bytes) = (queued.memtable_charge().clone(), wanted_bytes(queued));
         let claim = Claim { charge, bytes, stands: &|| Ok(true) };
-        if (has_turn || !memory.turn.is_locked()) && claim.fits(memory.limit_bytes()) {
+        if (has_turn || !memory.turn.is_locked()) && claim.charge.try_raise_a_step(claim.bytes) {
             return true;
         }
         if !self.context.options.allow_stall {
@@ -114,7 +106,7 @@ impl Core {
         let memory = &self.context.memtables.memory;
         let ahead = Charge::new(memory, 0);
         let claim = Claim { charge: ahead.clone(), bytes, stands: &|| Ok(true) };
-        if ahead.covers(bytes) || (!memory.turn.is_locked() && claim.fits(memory.limit_bytes())) {
+        if ahead.covers(bytes) || (!memory.turn.is_locked() && claim.charge.try_raise_a_step(claim.bytes)) {
             return Ok(ahead);
         }
         if !self.context.options.allow_stall {
@@ -138,7 +130,7 @@ impl Core {
         while (claim.stands)()? {
             self.check_writable()?;
             let seen = memory.returns();
-            if claim.fits(memory.limit_bytes()) {
+            if claim.charge.try_raise_a_step(claim.bytes) {
                 return Ok(true);
             }
             if self.give_up_spares() {

@@ -1,4 +1,5 @@
 //! Logs that somebody removed: recovery notices, names what is missing, and salvages the rest if it is told to.
+#![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,13 @@
 //! Damage in one of several logs that RocksDB left: what comes after it counts only if it goes on where the damage is, as
 //! where RocksDB had been opened in spite of it and written on.
+#![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
 use log::framed::{FramedReader, FramedWriter};
-use spillway::options::{FamilyOptions, WalRecoveryMode};
+use spillway::options::WalRecoveryMode;
 use spillway::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOptions};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
@@ -42,7 +43,7 @@ fn add_log(vfs: &MemoryVfs, first: SeqNo) {
 
 /// Whether "k" is there.
 fn has_k(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<bool, Error> {
-    let other_families = OtherFamilies::OpenWith(Box::new(FamilyOptions::default()));
+    let other_families = OtherFamilies::OpenWith(Box::default());
     let mut options = OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::default() };
     options.db.wal_recovery_mode = mode;
     let found = |db: Db| db.get(&db.default_family(), b"k", &ReadOptions::default()).map(|value| value.is_some());

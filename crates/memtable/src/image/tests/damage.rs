@@ -23,7 +23,7 @@ pub(super) fn golden_images() -> Vec<Vec<u8>> {
 }
 
 /// Opens a damaged image; where that is no error, its data must be in order and as many as were counted.
-fn data_of(bytes: &[u8], order: &InternalOrder) -> Option<(Pairs, Vec<(Vec<u8>, Vec<u8>, SeqNo)>)> {
+fn data_of(bytes: &[u8], order: &InternalOrder) -> Option<(Pairs, Ranges)> {
     let expected = Expected { representation: None, order: order.user.clone() };
     let image = Image::open(bytes, &expected).ok()?;
     let (pairs, ranges) = (pairs(&image), ranges(&image));
@@ -107,7 +107,7 @@ fn every_word_in_the_place_of_every_other_is_told_or_harmless() {
         if !is_sealed || order.user.name() != UserOrder::BYTEWISE_NAME {
             return;
         }
-        let whole = data_of(image, order).expect("whole").0;
+        let (whole, whole_ranges) = data_of(image, order).expect("whole");
         let body = crate::arena::IMAGE_HEADER_BYTES;
         let mut words: Vec<[u8; 4]> = image[body..].as_chunks::<4>().0.to_vec();
         words.sort_unstable();
@@ -116,8 +116,11 @@ fn every_word_in_the_place_of_every_other_is_told_or_harmless() {
         for at in (body..image.len() - 3).step_by(4) {
             for word in &words {
                 bytes[at..at + 4].copy_from_slice(word);
-                if let Some((pairs, _)) = data_of(&bytes, order) {
-                    assert_eq!(pairs.len(), whole.len(), "at {at}");
+                if let Some((pairs, ranges)) = data_of(&bytes, order) {
+                    assert_eq!((pairs.len(), ranges.len()), (whole.len(), whole_ranges.len()));
+                    let changed = pairs.iter().zip(&whole).filter(|(a, b)| a != b).count()
+                        + ranges.iter().zip(&whole_ranges).filter(|(a, b)| a != b).count();
+                    assert!(changed <= 1, "{changed} entries changed by a word at {at}");
                 }
             }
             bytes[at..at + 4].copy_from_slice(&image[at..at + 4]);
@@ -134,23 +137,104 @@ fn errors_name_the_offset_and_what_is_wrong() {
     let head = Header::read(&image).expect("a header").head as usize;
     let root = u32::from_le_bytes(*image[head..].first_chunk().expect("a root"));
     let root_at = ((root & !7) << 2) as usize;
-    let error = |at: usize, bytes: &[u8], message: &str| {
-        let mut damaged = image.clone();
-        damaged[at..at + bytes.len()].copy_from_slice(bytes);
-        let error = Image::open(&damaged, &subject.expected()).err().expect(message);
-        assert!(error.message().contains(message), "{error}");
-        assert!(error.offset().is_some(), "{error}");
-    };
+    let error = |at, bytes: &[u8], message| assert_told(&subject, &image, at, bytes, message);
     let header = u32::from_le_bytes(*image[root_at..].first_chunk().expect("a header"));
     error(root_at, &(header | 1 << 12).to_le_bytes(), "is no header of a N4 that is in use");
     error(root_at, &(header | 0x200).to_le_bytes(), "a node of kind N23 where a link says N4");
-    error(root_at + 4, &9u32.to_le_bytes(), "");
     error(root_at + 8, &[0; 4], "a node's sample is no leaf below it");
     error(root_at + 16, &root.to_le_bytes(), "a node of depth 0 where 1 bytes are used");
     error(head, &0x00FF_FFF0u32.to_le_bytes(), "would end beyond");
     error(head + 8, &(head as u32 / 8).to_le_bytes(), "overlaps what was reached before");
+    let newest = u32::from_le_bytes(*image[head + 8..].first_chunk().expect("a reference")) as usize * 8;
+    error(newest + 17, &[1], "kind 0x1 among range deletions");
+    error(newest + 4, &[1], "is no reference");
     error(0, b"X", "not the image of a memtable");
     error(40, b"X", "does not match its checksum");
+}
+
+/// Where the user key of an entry lies in its image.
+fn key_at(subject: &Subject, image: &[u8], user_key: &[u8], seq: u64) -> usize {
+    let opened = Image::open(image, &subject.expected()).expect("whole");
+    let internal = key::encode(user_key, SeqNo(seq), ValueKind::Value);
+    let (key, _) = opened.entries().find(|(key, _)| *key == internal).expect("there");
+    key.as_ptr() as usize - image.as_ptr() as usize
+}
+
+fn assert_told(subject: &Subject, image: &[u8], at: usize, bytes: &[u8], message: &str) {
+    let mut damaged = image.to_vec();
+    damaged[at..at + bytes.len()].copy_from_slice(bytes);
+    let error = Image::open(&damaged, &subject.expected()).err().expect(message);
+    assert!(error.message().contains(message), "{error}");
+    assert!(error.offset().is_some(), "{error}");
+}
+
+/// What a walk over all entries does not need, and lookups do.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn what_only_lookups_rely_on_is_checked_in_a_trie() {
+    let mut subject = Subject::new("trie", UserOrder::Bytewise, 64 << 10);
+    subject.insert_all(a_few_of_each());
+    let (image, _) = subject.images();
+    let key_at = |user_key: &[u8], seq| key_at(&subject, &image, user_key, seq);
+    // A leaf with a jump has 16 bytes before its key, one of a first version 8.
+    let (newest, newer, other) = (key_at(b"ab", 14) - 16, key_at(b"ab", 13) - 16, key_at(b"abd", 6) - 8);
+    // One that stands for more than a step.
+    let long = (11..15).map(|seq| key_at(b"ab", seq) - 16).find(|leaf| image[leaf + 12] > 1).expect("a jump");
+    let fan = (4096..image.len()).step_by(32).find(|at| image[*at..*at + 5] == [6, 1, 0, 0, 2]).expect("an N10");
+    let fanned = key_at(&[b'x', b'y', 185], 25);
+    let link = |at: usize| (at as u32 >> 2).to_le_bytes();
+    for (at, bytes, message) in [
+        (newest + 8, link(newest), "a jump does not lead to an older version"),
+        (newer + 8, link(newest), "a jump does not lead to an older version"),
+        (long + 8, [0; 4], "a jump does not lead to an older version"),
+        (newest + 8, link(other), "a jump leads to no version of its key"),
+        (newest + 8, link(newer + 8), "a jump leads to no version of its key"),
+        (fan + 8, link(other), "a node's sample is no leaf below it"),
+        (fan + 8, link(fan), "a node's sample is no leaf below it"),
+        (fanned, [b'x', b'z', 185, 1], "a key does not share its first 2 bytes with the one before"),
+        (fanned, [b'x', b'y', 186, 1], "a key does not agree with its way at byte 2"),
+        (newer + 19, [99; 4], "a newer version behind an older one"),
+        (fan, [1, 1, 0, 0], "a node that parts no keys"),
+        (fan + 12, [0; 4], "two children of a node at byte 0"),
+    ] {
+        assert_told(&subject, &image, at, &bytes, message);
+    }
+}
+
+/// A link that says that nothing is skipped leads to a node whose depth is not looked at on descent.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_node_said_to_skip_nothing_skips_nothing() {
+    let mut subject = Subject::new("trie", UserOrder::Bytewise, 64 << 10);
+    subject.insert_all((0..=255).map(|byte| value_op(&[byte, byte], 1, b"")));
+    let (image, _) = subject.images();
+    let head = Header::read(&image).expect("a header").head as usize;
+    let root = u32::from_le_bytes(*image[head..].first_chunk().expect("a root"));
+    assert_eq!(root & 7, 0b111);
+    let depth_at = ((root & !7) << 2) as usize + 4;
+    assert_told(&subject, &image, depth_at, &[1], "a node of depth 1 where 0 bytes are used");
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn what_only_lookups_rely_on_is_checked_in_a_skiplist() {
+    let mut subject = Subject::new("skip_list", UserOrder::Bytewise, 64 << 10);
+    subject.insert_all(a_few_of_each());
+    let (image, _) = subject.images();
+    let head = Header::read(&image).expect("a header").head as usize;
+    let next = |node: usize| (node - 8, u32::from_le_bytes(*image[node - 8..].first_chunk().expect("a link")));
+    let (head_link, first) = next(head);
+    let (first_link, second) = next(first as usize * 8);
+    let (_, third) = next(second as usize * 8);
+    assert!(first != 0 && second != 0 && third != 0);
+    let message = "level 1 leads to what the level below does not lead to next";
+    for (at, node) in [(first_link, first), (head_link, head as u32 / 8), (head_link, first + 1)] {
+        assert_told(&subject, &image, at, &node.to_le_bytes(), message);
+    }
+    let mut swapped = image.clone();
+    swapped[head_link..head_link + 4].copy_from_slice(&second.to_le_bytes());
+    swapped[second as usize * 8 - 8..][..4].copy_from_slice(&first.to_le_bytes());
+    assert_told(&subject, &swapped, first_link, &third.to_le_bytes(), message);
 }
 
 /// Damages an image in one of the ways that files are damaged in, or that are worst for it.

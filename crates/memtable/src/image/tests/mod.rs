@@ -20,6 +20,9 @@ const PAGE: &str = include_str!("../../../../../docs/format/image.md");
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// Start, end, number.
+type Ranges = Vec<(Vec<u8>, Vec<u8>, SeqNo)>;
+
 /// An entry to insert.
 type Op = (Vec<u8>, u64, ValueKind, Vec<u8>);
 
@@ -79,7 +82,7 @@ impl Subject {
         pairs
     }
 
-    fn ranges(&self) -> Vec<(Vec<u8>, Vec<u8>, SeqNo)> {
+    fn ranges(&self) -> Ranges {
         let ranges = self.ops.iter().rev().filter(|(_, _, kind, _)| *kind == ValueKind::RangeDeletion);
         ranges.map(|(start, seq, _, end)| (start.clone(), end.clone(), SeqNo(*seq))).collect()
     }
@@ -89,7 +92,7 @@ fn pairs(image: &Image<'_>) -> Pairs {
     image.entries().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-fn ranges(image: &Image<'_>) -> Vec<(Vec<u8>, Vec<u8>, SeqNo)> {
+fn ranges(image: &Image<'_>) -> Ranges {
     image.range_deletions().map(|(start, end, seq)| (start.to_vec(), end.to_vec(), seq)).collect()
 }
 

@@ -47,7 +47,7 @@ fn what_a_killed_process_leaves_has_every_entry() {
         let mut subject = Subject::new(option, UserOrder::Bytewise, 1 << 20);
         for op in random_ops(&mut Random(9), 150) {
             subject.insert(op);
-            if subject.ops.len() % 16 == 0 {
+            if subject.ops.len().is_multiple_of(16) {
                 let left = subject.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
                 assert_holds(&subject, &left.read_file(Path::new("/image")).expect("there"), false);
             }
@@ -64,7 +64,7 @@ fn keys_and_values_of_any_length_pass() {
                 let mut key = vec![b'k'; n];
                 subject.insert(value_op(&key, n as u64, &vec![last; n / 3]));
                 key.push(last);
-                subject.insert(value_op(&key, n as u64, &vec![last; 1 << 19 >> last % 2]));
+                subject.insert(value_op(&key, n as u64, &vec![last; 1 << (19 - last % 2)]));
             }
         }
         let (open, sealed) = subject.images();
