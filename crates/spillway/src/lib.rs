@@ -52,6 +52,9 @@ mod pages {
     #[doc = include_str!("../../../docs/configuration.md")]
     struct Configuration;
 
+    #[doc = include_str!("../../../docs/memtables.md")]
+    struct Memtables;
+
     #[doc = include_str!("../../../README.md")]
     struct Readme;
 }

@@ -151,7 +151,7 @@ fn write_much(db: &Db, families: &[Arc<Family>], writer: u32) {
     for i in 0..300u32 {
         // Mostly some kilobytes; now and then a batch above `large_batch_bytes`.
         let entries = if i % 50 == 49 { 1200 } else { 20 + i % 100 };
-        let family = &families[(writer + i) as usize % families.len()];
+        let family = families.iter().cycle().nth((writer + i) as usize).expect("some");
         let mut batch = WriteBatch::new();
         for entry in 0..entries {
             let key = [writer.to_be_bytes(), i.to_be_bytes(), entry.to_be_bytes()].concat();

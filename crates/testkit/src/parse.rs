@@ -249,7 +249,7 @@ check
         for (line, complaint) in [
             ("put users", "a name is missing: key"),
             ("putt users a b", "there is no operation `putt`"),
-            ("put users a b twice", "`twice` is neither"),
+            ("put users a b twice", "`twice` is none of"),
             ("reopen now", "`now` is too much"),
             ("put users \\xg a", "two digits follow"),
             ("move i sideways", "`sideways` is no step"),

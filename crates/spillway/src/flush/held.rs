@@ -56,12 +56,44 @@ impl Drop for HeldMemtable {
     fn drop(&mut self) {
         self.charge.owner_goes();
         if let Some(memtable) = self.memtable.take() {
-            let charge = self.charge.clone();
-            // The charge after the memory: it is what a writer waits for.
-            self.background.run(Box::new(move || {
-                drop(memtable);
-                drop(charge);
-            }));
+            let freed = Freed { memtable: Some(memtable), charge: self.charge.clone() };
+            self.background.run(Box::new(move || drop(freed)));
         }
+    }
+}
+
+/// A memtable on its way out, whether its task is run or dropped.
+struct Freed {
+    memtable: Option<Arc<dyn Memtable>>,
+    charge: Arc<Charge>,
+}
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        self.memtable = None;
+        // After the memory, which is what a writer waits for; and whoever else still knows the charge.
+        self.charge.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{FamilyId, InternalOrder};
+    use memtable::MemtableConfig;
+
+    use super::*;
+
+    #[test]
+    fn the_charge_goes_with_the_memtable_though_a_waiting_writer_knows_it() {
+        let making = MemtableMaking { memory: MemtableMemory::new(1 << 20), ..MemtableMaking::inline() };
+        let factory = memtable::factory_from_option_string("skip_list").expect("known");
+        let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 16);
+        let held = HeldMemtable::new(factory.create(&config).expect("memory"), 1 << 16, &making);
+        let known = held.charge().clone();
+        assert!(making.memory.charged_bytes() > 0);
+        drop(held);
+        assert_eq!(making.memory.charged_bytes(), 0);
+        drop(known);
+        assert_eq!(making.memory.charged_bytes(), 0);
     }
 }

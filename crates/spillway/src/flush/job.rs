@@ -45,7 +45,11 @@ impl Core {
 /// Whether a family has something to flush: enough sealed entries, or any that somebody waits for.
 pub(crate) fn wants_flush(family: &FamilyState) -> bool {
     let enough = family.family.options().min_write_buffer_number_to_merge;
-    let waited_for = |oldest: &Arc<dyn Flushable>| oldest.created_at() < family.flush_wanted_through;
+    let wanted = family.flush_wanted_through;
+    // The second is for those that no write was noted to: only their memory can be waited for.
+    let waited_for = |oldest: &Arc<dyn Flushable>| {
+        oldest.created_at() < wanted || oldest.largest_seq().is_some_and(|largest| largest <= wanted)
+    };
     family.queue.last().is_some_and(|oldest| family.queue.len() >= enough || waited_for(oldest))
 }
 

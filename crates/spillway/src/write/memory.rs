@@ -203,7 +203,7 @@ impl Charge {
     }
 
     /// Gives the charge back, once; from then on everything is covered. False where there was none.
-    fn release(&self) -> bool {
+    pub(crate) fn release(&self) -> bool {
         let bytes = self.bytes.swap(usize::MAX, Ordering::AcqRel);
         if bytes == usize::MAX {
             return false;
