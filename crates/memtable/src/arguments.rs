@@ -1,11 +1,13 @@
 //! What follows a representation's name in an option: one value behind a colon, `key=value` pairs in braces, or a JSON
 //! object. All become pairs of texts, read by the same getters, which name the key and the bounds when they refuse.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use base::options::row::{Load, Setting};
 use base::options::{nearest, string};
 use base::{Error, Result};
+use serde::de::{Deserialize, Deserializer, MapAccess};
 use serde_json::{Map, Value};
 
 /// An option taken apart.
@@ -30,14 +32,18 @@ impl Arguments {
         if !value.starts_with('{') {
             return Ok(Arguments { positional: Some(value.to_owned()), ..Self::bare(name) });
         }
-        let params: Map<String, Value> = serde_json::from_str(value).map_err(|e| {
+        let Members(members) = serde_json::from_str(value).map_err(|e| {
             Error::invalid_argument(format!("the arguments of memtable {name} are no JSON object: {e}"))
         })?;
-        Self::of_params(name, &params)
+        Self::of_members(name, members.iter().map(|(key, value)| (key, value)))
     }
 
     /// Of a name and a JSON object whose values are strings, numbers, or true and false.
     pub(crate) fn of_params(name: &str, params: &Map<String, Value>) -> Result<Arguments> {
+        Self::of_members(name, params.iter())
+    }
+
+    fn of_members<'a>(name: &str, members: impl Iterator<Item = (&'a String, &'a Value)>) -> Result<Arguments> {
         let text = |(key, value): (&String, &Value)| match value {
             Value::String(text) => Ok((key.clone(), text.clone())),
             Value::Number(_) | Value::Bool(_) => Ok((key.clone(), value.to_string())),
@@ -45,7 +51,7 @@ impl Arguments {
                 "{key} of memtable {name} is {value}, neither a string nor a number nor true or false"
             ))),
         };
-        let pairs = params.iter().map(text).collect::<Result<_>>()?;
+        let pairs = members.map(text).collect::<Result<_>>()?;
         Ok(Arguments { pairs, ..Self::bare(name) })
     }
 
@@ -54,7 +60,11 @@ impl Arguments {
         let mut pairs = Vec::new();
         for (key, value) in string::pairs(option)? {
             if key == "id" {
-                name = Some(value);
+                if let Some(name) = name.replace(value) {
+                    return Err(Error::invalid_argument(format!(
+                        "id of a memtable is given twice, {name} and {value}"
+                    )));
+                }
             } else {
                 pairs.push((key.to_owned(), value.to_owned()));
             }
@@ -111,8 +121,17 @@ impl Arguments {
 
     /// `true` or `false`; `None` where it is not given.
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
+        self.flag_or(key, &[])
+    }
+
+    /// `true` or `false`, or one of a few names for them; `None` where it is not given.
+    pub(crate) fn flag_or(&self, key: &str, choices: &[(&str, bool)]) -> Result<Option<bool>> {
         let Some(text) = self.text(key) else { return Ok(None) };
-        parsed(text).map(Some).ok_or_else(|| self.refused(key, text, "true or false"))
+        let named = || choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
+        parsed(text).or_else(named).map(Some).ok_or_else(|| {
+            let names: Vec<&str> = ["true", "false"].into_iter().chain(choices.iter().map(|(name, _)| *name)).collect();
+            self.refused(key, text, &names.join(" or "))
+        })
     }
 
     /// One of a few names; `None` where it is not given.
@@ -158,6 +177,31 @@ pub(crate) fn bytes_text(bytes: usize) -> String {
     }
 }
 
+/// The members of a JSON object, in order, those with equal names too.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +239,8 @@ mod tests {
         assert_eq!(error("m:{\"mem_kap\":1}"), r#"memtable m has no argument "mem_kap"; did you mean "mem_cap"?"#);
         assert_eq!(error("{id=m;zzzzzzzz=1}"), r#"memtable m has no argument "zzzzzzzz""#);
         assert_eq!(error("{id=m;mode=a;mode=b}"), "mode of memtable m is given twice");
+        assert_eq!(error(r#"m:{"mode":"a","mode":"b"}"#), "mode of memtable m is given twice");
+        assert_eq!(error("{id=m;id=n;mode=a}"), "id of a memtable is given twice, m and n");
         assert!(error("m:{\"mem_cap\":[1]}").starts_with("mem_cap of memtable m is [1], neither"));
         assert!(error("m:{\"mem_cap\"").starts_with("the arguments of memtable m are no JSON object"));
         assert!(error("{mem_cap=1}").starts_with("no id"));

@@ -1,6 +1,7 @@
 //! Memtables: where writes live, sorted, until they are flushed. One trait, several representations, chosen by name.
 //!
-//! Contracts of every representation: readers never wait; an entry is visible to every read that starts after its
+//! Contracts of every representation: readers never wait for writers (those of the vector and the sorted hash may wait for
+//! each other's sort of what is new); an entry is visible to every read that starts after its
 //! insert returned; entries whose sequence numbers arrive out of order are placed rightly; nothing inserted moves or is
 //! freed while the memtable lives; memory is accounted honestly.
 
@@ -125,7 +126,8 @@ pub trait Memtable: Send + Sync {
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize;
 
     /// Sets `bytes` of the arena aside for inserts to come. False where there is no room: the memtable must be switched.
-    /// Reserved bytes are never given back (C4: after this, [`insert`](Memtable::insert) cannot fail).
+    /// A caller cannot give back what it reserved (C4: after this, [`insert`](Memtable::insert) cannot fail); the
+    /// representation may reuse what its inserts did not need.
     fn try_reserve(&self, bytes: usize) -> bool;
 
     /// Inserts an entry whose bytes were reserved. Range deletions go to a list of their own.
@@ -170,6 +172,9 @@ pub trait Memtable: Send + Sync {
     /// Arena bytes reserved so far: what `write_buffer_size` is compared with.
     fn reserved_bytes(&self) -> usize;
 
+    /// What [`reserved_bytes`](Memtable::reserved_bytes) can reach.
+    fn capacity_bytes(&self) -> usize;
+
     /// Estimated entries with user keys in `[start, end)`.
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
 
@@ -177,7 +182,7 @@ pub trait Memtable: Send + Sync {
     /// memtable is used; from then on the whole capacity counts as memory held.
     fn populate(&self) {}
 
-    /// Told once, when no further insert will come and all are done. Representations that sort, sort here.
+    /// Told, once or more often, when no further insert will come and all are done. Representations that sort, sort here.
     fn seal(&self) {}
 }
 

@@ -27,7 +27,7 @@ struct Representation {
 const REPRESENTATIONS: &[Representation] = &[
     Representation {
         name: skiplist::NAME,
-        aliases: &["SkipListFactory", "SkipList", "SkipListRep"],
+        aliases: &["SkipListFactory", "SkipList", "SkipListRep", "skiplist"],
         positional: Some("lookahead"),
         arguments: &["lookahead"],
         make: skiplist::Factory::from_arguments,
@@ -55,8 +55,12 @@ const REPRESENTATIONS: &[Representation] = &[
             "prefix_hash",
             "hash_skiplist",
             "HashSkipListRepFactory",
+            "HashSkipList",
+            "HashSkipListRep",
             "hash_linkedlist",
             "HashLinkListRepFactory",
+            "HashLinkList",
+            "HashLinkListRep",
         ],
         positional: Some("bucket_count"),
         arguments: sorted_hash::ARGUMENTS,

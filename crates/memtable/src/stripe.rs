@@ -8,7 +8,7 @@ use base::ValueKind;
 use crate::Entry;
 
 /// Stripes of one memtable. More writing threads than this share stripes, which is slower and nothing worse.
-const STRIPES: usize = 8;
+pub(crate) const STRIPES: usize = 8;
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 

@@ -274,6 +274,14 @@ impl Core {
         first
     }
 
+    /// Waits until no flush runs. None begins after [`begin_closing`](Self::begin_closing).
+    pub fn wait_for_flushes(&self) {
+        let mut state = self.state.lock();
+        while state.flushes_running > 0 {
+            self.state_changed.wait(&mut state);
+        }
+    }
+
     /// Works the stall's debt out again. Called under the state lock after any version changed.
     pub fn refresh_debt(&self, state: &State) {
         let debt = state

@@ -206,6 +206,7 @@ impl MemtableMaker {
         let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
         let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
         let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), self.family, capacity_bytes);
+        config.room_bytes = room_bytes;
         config.bloom_ratio = bloom_ratio;
         config.background = self.making.background.clone();
         let memtable = self.factory.create(&config)?;
@@ -213,6 +214,7 @@ impl MemtableMaker {
         made.retain(|memtable| memtable.strong_count() > 0);
         made.push(Arc::downgrade(&memtable));
         drop(made);
+        let capacity_bytes = memtable.capacity_bytes(); // a bound of its own may be less than was asked for
         Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making))
     }
 

@@ -170,7 +170,8 @@ impl<'a> LogReplay<'a> {
                 flush_queue(self.context, family)?;
             }
             if !family.mutable.memtable().try_reserve(need) {
-                return Err(Error::corruption(format!("an entry of {payload_bytes} bytes fits into no memtable")));
+                let what = format!("an entry of {payload_bytes} bytes in a log fits into no memtable that can be made");
+                return Err(Error::invalid_argument(what));
             }
         }
         family.mutable.insert_all(&mut std::iter::once(*entry));
@@ -217,6 +218,7 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
     }
     family.queue.clear();
     family.flushed_through = through;
+    drop(family.publish_view()); // or the view before would keep what was flushed in memory
     Ok(())
 }
 

@@ -243,3 +243,30 @@ fn recovery_keeps_to_the_limit() {
         }
     }
 }
+
+/// A bound that the memtable has itself is told to writes at once, and at recovery as what it is: no damage.
+#[test]
+fn an_entry_larger_than_mem_cap_names_it() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
+    let options = |memtable: &str| {
+        let family = FamilyOptions { memtable_factory: memtable.into(), ..FamilyOptions::default() };
+        OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }.family("default", family)
+    };
+    let (capped, large) = (r#"trie:{"mem_cap":"64K"}"#, [7; 100 << 10]);
+    let write = |db: &Db, value: &[u8]| db.put(&db.default_family(), b"key", value, &WriteOptions::default());
+    let db = Db::open("/db", &options(capped)).expect("open");
+    write(&db, b"small").expect("fits");
+    for _ in 0..2 {
+        let error = write(&db, &large).expect_err("too large");
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("mem_cap (64K)"), "{error}");
+    }
+    write(&db, b"small").expect("goes on");
+    assert_eq!(number(&db, &db.default_family(), "rocksdb.num-immutable-mem-table"), 0, "nothing was switched in vain");
+    drop(db);
+    let db = Db::open("/db", &options("skip_list")).expect("reopen");
+    write(&db, &large).expect("no bound but the arena's");
+    drop(db);
+    let error = Db::open("/db", &options(capped)).map(drop).expect_err("the log holds more");
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("raise mem_cap"), "{error}");
+    Db::open("/db", &options(r#"trie:{"mem_cap":"1M"}"#)).expect("what the error said helps");
+}

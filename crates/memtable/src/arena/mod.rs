@@ -144,6 +144,20 @@ impl Arena {
         })
     }
 
+    /// What `make` makes of an arena as [`with`](Arena::with) yields it. Where `make` fails, the arena's file goes again,
+    /// so that the next attempt does not meet it.
+    ///
+    /// # Errors
+    /// As [`with`](Arena::with), and those of `make`.
+    pub(crate) fn build<T>(config: &ArenaConfig<'_>, make: impl FnOnce(Arena) -> Result<T>) -> Result<T> {
+        let arena = Self::with(config)?;
+        let image = config.image.filter(|_| arena.is_file());
+        make(arena).map_err(|error| match image {
+            Some(image) => region::remove_file(image, error),
+            None => error,
+        })
+    }
+
     /// Promises `bytes`, rounded up to granules. False, and nothing promised, where they do not fit, or where there is no
     /// disk or memory for them.
     pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
@@ -223,7 +237,6 @@ impl Arena {
     }
 
     /// True where the arena lies in the file that it was to lie in.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked when images are converted"))]
     pub(crate) fn is_file(&self) -> bool {
         self.region.is_file()
     }
@@ -244,6 +257,11 @@ impl Arena {
             let word = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) };
             word.store(u64::from_ne_bytes(*granule), Release);
         }
+    }
+
+    /// Bytes that can be promised, a file's header left out.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity - self.header
     }
 
     /// Bytes promised, a file's header left out.

@@ -168,11 +168,16 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
         Ok(memory) => Ok(Backing::File { memory, mapping }),
         Err(error) => {
             drop(mapping);
-            Err(match image.vfs.remove_file(&image.path) {
-                Ok(()) => error,
-                Err(left) => error.context(format!("an empty file stays, as removing it failed too ({left})")),
-            })
+            Err(remove_file(image, error))
         }
+    }
+}
+
+/// Removes a file that was made in vain because of `error`, which is returned.
+pub(super) fn remove_file(image: &ImageFile, error: Error) -> Error {
+    match image.vfs.remove_file(&image.path) {
+        Ok(()) => error,
+        Err(left) => error.context(format!("an empty file stays, as removing it failed too ({left})")),
     }
 }
 

@@ -35,24 +35,28 @@ impl Run {
 }
 
 pub(super) struct Chunk {
-    /// Until the run is made. Taken under the run's initialisation, so once.
-    unsorted: Mutex<Option<Vec<Item>>>,
-    run: OnceLock<Run>,
+    /// Until the run is made. Locked under the run's initialisation only.
+    unsorted: Mutex<Option<Unsorted>>,
+    run: OnceLock<(Run, Held)>,
     len: usize,
-    _held: Held,
+}
+
+struct Unsorted {
+    items: Vec<Item>,
+    held: Held,
 }
 
 impl Chunk {
     pub(super) fn unsorted(items: Vec<Item>, gauge: &Arc<AtomicUsize>) -> Chunk {
         let len = items.len();
-        let held = Held::new(gauge, len * size_of::<Item>());
-        Chunk { unsorted: Mutex::new(Some(items)), run: OnceLock::new(), len, _held: held }
+        let held = Held::new(gauge, items.capacity() * size_of::<Item>());
+        Chunk { unsorted: Mutex::new(Some(Unsorted { items, held })), run: OnceLock::new(), len }
     }
 
     pub(super) fn sorted(run: Run, gauge: &Arc<AtomicUsize>) -> Chunk {
         let len = run.items.len();
         let held = Held::new(gauge, len * size_of::<Item>());
-        Chunk { unsorted: Mutex::new(None), run: OnceLock::from(run), len, _held: held }
+        Chunk { unsorted: Mutex::new(None), run: OnceLock::from((run, held)), len }
     }
 
     /// Entries.
@@ -63,16 +67,23 @@ impl Chunk {
     /// The run, if it was made.
     #[inline]
     pub(super) fn run(&self) -> Option<&Run> {
-        self.run.get()
+        self.run.get().map(|(run, _)| run)
     }
 
-    /// The run, which `sort` makes of the entries as they came where nobody has. Who comes while another thread does so
-    /// waits for it.
-    pub(super) fn sort_with(&self, sort: impl FnOnce(Vec<Item>) -> Run) -> &Run {
-        self.run.get_or_init(|| {
-            let items = self.unsorted.lock().take();
-            sort(items.expect("no comparator panicked while these entries were sorted"))
-        })
+    /// The run, which is made of the entries as they came where nobody has: `sort` puts them in order and yields their
+    /// base. Who comes while another thread does so waits for it. Where a comparator panics in `sort` the entries stay,
+    /// in some order, for the next who asks.
+    pub(super) fn sort_with(&self, sort: impl FnOnce(&mut [Item]) -> Arc<Base>) -> &Run {
+        let (run, _) = self.run.get_or_init(|| {
+            let mut unsorted = self.unsorted.lock();
+            let Unsorted { items, held } = unsorted.as_mut().expect("entries stay until they are a run");
+            let base = sort(items);
+            let items = std::mem::take(items).into_boxed_slice();
+            let held = Held::new(&held.gauge, items.len() * size_of::<Item>());
+            *unsorted = None;
+            (Run { base, items }, held)
+        });
+        run
     }
 }
 

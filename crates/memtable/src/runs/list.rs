@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, Weak};
 
@@ -30,9 +30,12 @@ const TINY_MERGE: usize = 512;
 /// Chunks from which a reader merges whatever is to be merged: nobody does it in the background.
 const CHUNKS_MAX: usize = 16;
 
+/// Items up to which a list makes room when it begins again after a cut.
+const RESTART_ITEMS: usize = 64;
+
 /// How the lists of stripes grow.
 pub(crate) struct Growth {
-    /// Items for which a list makes room when it is first used.
+    /// Items for which a list makes room when it is first used, if there is memory for so many.
     pub(crate) first: usize,
     /// Items with which a list is handed to the background.
     pub(crate) max: usize,
@@ -104,16 +107,24 @@ impl<O: KeyOrder> RunsList<O> {
     fn fill<'a>(&self, stripe: &Stripe<Shard>, unsorted: &mut Vec<Item>, items: &'a [Item]) -> Option<&'a [Item]> {
         let room = self.growth.max - unsorted.len();
         let (fits, rest) = items.split_at_checked(room).unwrap_or((items, &[]));
+        // The lock makes this thread the only one that changes the number.
+        let appended = stripe.own.appended.load(Relaxed);
         if unsorted.capacity() - unsorted.len() < fits.len() {
-            let doubled = (2 * unsorted.capacity()).max(self.growth.first).max(unsorted.len() + fits.len());
-            unsorted.reserve_exact(doubled.min(self.growth.max) - unsorted.len());
+            self.grow(unsorted, fits.len(), appended == 0);
         }
         unsorted.extend_from_slice(fits);
-        // The lock makes this thread the only one that changes the number. Release: a reader that sees it finds the
-        // items behind the lock.
-        let appended = stripe.own.appended.load(Relaxed) + fits.len() as u64;
-        stripe.own.appended.store(appended, Release);
+        // Release: a reader that sees it finds the items behind the lock.
+        stripe.own.appended.store(appended + fits.len() as u64, Release);
         (unsorted.len() == self.growth.max).then_some(rest)
+    }
+
+    /// Makes room for `more` items, which the list's maximum allows, and for those to come.
+    fn grow(&self, unsorted: &mut Vec<Item>, more: usize, is_first: bool) {
+        let first = if is_first { self.growth.first } else { self.growth.first.min(RESTART_ITEMS) };
+        let wanted = (2 * unsorted.capacity()).max(first).max(unsorted.len() + more).min(self.growth.max);
+        if unsorted.try_reserve_exact(wanted - unsorted.len()).is_err() {
+            unsorted.reserve_exact(more);
+        }
     }
 
     #[cold]
@@ -167,8 +178,9 @@ impl<O: KeyOrder> RunsList<O> {
     }
 
     /// `before` with a few items more, sorted and merged with the chunks that are as small.
-    fn with_tiny(&self, before: &Parts, items: Vec<Item>) -> Parts {
-        let mut run = self.sorted(items, before);
+    fn with_tiny(&self, before: &Parts, mut items: Vec<Item>) -> Parts {
+        let base = self.sort(&mut items, before);
+        let mut run = Run { base, items: items.into_boxed_slice() };
         let mut chunks = before.chunks.as_slice();
         while let Some((last, others)) = chunks.split_last()
             && let Some(last) = last.run()
@@ -235,29 +247,30 @@ impl<O: KeyOrder> RunsList<O> {
 
     /// The run of a chunk, sorted now where nobody has.
     fn run_of<'a>(&self, chunk: &'a Chunk) -> &'a Run {
-        chunk.sort_with(|items| self.sorted(items, &self.parts.load()))
+        chunk.sort_with(|items| self.sort(items, &self.parts.load()))
     }
 
-    /// Sorts items as they were appended; `parts` are what there is beside them.
-    fn sorted(&self, mut items: Vec<Item>, parts: &Parts) -> Run {
+    /// Sorts items as they were appended, and returns their base; `parts` are what there is beside them.
+    fn sort(&self, items: &mut [Item], parts: &Parts) -> Arc<Base> {
         let total = || self.shards.totals().entries;
-        let base = self.learner.base_for(&self.entries, &items, parts.items(0), total);
+        let base = self.learner.base_for(&self.entries, items, parts.items(0), total);
         if !base.is_empty() {
-            base.rekey(&self.entries, &mut items);
+            base.rekey(&self.entries, items);
         }
-        self.entries.sort(&mut items);
-        Run { base, items: items.into_boxed_slice() }
+        self.entries.sort(items);
+        base
     }
 
     /// Asks for [`work`](Self::work) in the background, once until it begins.
     fn schedule(&self) {
-        if self.scheduled.swap(true, Relaxed) {
+        if self.scheduled.swap(true, AcqRel) {
             return;
         }
         let me = Weak::clone(&self.me);
         self.background.run(Box::new(move || {
             if let Some(list) = me.upgrade() {
-                list.scheduled.store(false, Relaxed);
+                // Sees what the one asked for that found the task scheduled already.
+                list.scheduled.swap(false, AcqRel);
                 list.work();
             }
         }));
@@ -275,6 +288,11 @@ impl<O: KeyOrder> RunsList<O> {
     /// Brings the ladder into order, unless another thread is doing so.
     fn merge_similar(&self) {
         let Some(_merging) = self.merging.try_lock() else { return };
+        self.climb();
+    }
+
+    /// The same. The caller holds `merging`.
+    fn climb(&self) {
         let too_similar = || self.parts.load().too_similar(usize::MAX);
         while let Some(pair) = too_similar() {
             self.merge_pair(&pair);
@@ -322,8 +340,10 @@ impl<O: KeyOrder> RunsList<O> {
         }
         let _merging = self.merging.lock();
         loop {
+            // However far the background lags: else each of many chunks of one length would move all before it.
+            self.climb();
             let parts = self.parts.load_full();
-            // The shortest first: each is at most as long as the next, so an entry is moved twice, more or less.
+            // The shortest first: each is far shorter than the next, so an entry is moved twice, more or less.
             let mut chunks = parts.chunks.iter().rev();
             let (Some(shortest), Some(next)) = (chunks.next(), chunks.next()) else {
                 return self.sort_all(&parts);

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use base::key::ParsedKey;
-use base::{Cursor, SeqNo, ValueKind, key};
+use base::{Comparator, Cursor, SeqNo, ValueKind, key};
 use parking_lot::Mutex;
 use vfs::Task;
 
 use super::{Entries, Growth, Item, RunsCursor, RunsList};
 use crate::arena::Arena;
-use crate::order::{Bytewise, KeyOrder, ReverseBytewise};
+use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
 use crate::record::{self, record_bytes};
 use crate::stripe::Counts;
 use crate::{Background, Entry};
@@ -275,4 +275,73 @@ fn runs_of_different_bases_are_walked_and_merged_together() {
     run_all(&queue);
     list.seal();
     assert_eq!(forward(&list), expected);
+}
+
+/// Counts comparisons, and panics in one where it is told to.
+#[derive(Default)]
+struct Watched {
+    comparisons: AtomicU64,
+    panics: AtomicBool,
+}
+
+impl Comparator for Watched {
+    fn name(&self) -> &str {
+        "test.Watched"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.comparisons.fetch_add(1, Relaxed);
+        assert!(!self.panics.swap(false, Relaxed), "as it was told to");
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn entries_whose_comparator_panics_are_sorted_by_the_next_who_asks() {
+    let watched = Arc::new(Watched::default());
+    let list = list_of(Custom::new(watched.clone()), 100, Background::inline());
+    (0..50).for_each(|i| put(&list, &mixed(i).to_be_bytes(), i));
+    watched.panics.store(true, Relaxed);
+    let read = || forward(&list).len();
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_err());
+    assert_eq!(read(), 50);
+    assert!(forward(&list).is_sorted());
+}
+
+/// However many chunks the background has left.
+#[test]
+fn sealing_compares_each_entry_a_few_times() {
+    const COUNT: u64 = if cfg!(miri) { 400 } else { 4000 };
+    let watched = Arc::new(Watched::default());
+    let list = list_of(Custom::new(watched.clone()), 8, Background::new(|_| {}));
+    (0..COUNT).for_each(|i| put(&list, &mixed(i).to_be_bytes(), i));
+    list.seal();
+    let each = watched.comparisons.load(Relaxed) / COUNT;
+    assert!(each <= 24, "{each} comparisons for each entry");
+    assert_eq!(forward(&list).len() as u64, COUNT);
+}
+
+#[test]
+fn what_lists_and_chunks_hold_is_counted_with_the_room_they_made() {
+    let arena = Arena::new(1 << 20).expect("maps");
+    let growth = Growth { first: 10_000, max: usize::MAX };
+    let list = RunsList::new(Entries { arena, order: Bytewise }, growth, Background::inline());
+    put_mixed(&list, 0..600);
+    let before = list.heap_bytes();
+    assert!(before >= 10_000 * size_of::<Item>());
+    let items = vec![Item::NONE; 3];
+    let gauge = Arc::default();
+    let chunk = super::chunk::Chunk::unsorted(
+        {
+            let mut items = items;
+            items.reserve_exact(97);
+            items
+        },
+        &gauge,
+    );
+    assert_eq!(gauge.load(Relaxed), 100 * size_of::<Item>());
+    chunk.sort_with(|_| list.current().runs().next().expect("one").base.clone());
+    assert_eq!(gauge.load(Relaxed), 3 * size_of::<Item>());
+    put(&list, b"one more", 9999);
+    assert!(list.heap_bytes() < before / 2, "room for 10,000 is made once");
 }

@@ -54,7 +54,10 @@ struct SkipList<O> {
 impl<O: KeyOrder> SkipList<O> {
     fn new(config: &MemtableConfig, order: O, lookahead: usize) -> Result<Self> {
         let place = ArenaConfig { image: config.image.as_ref(), ..ArenaConfig::new(config.capacity_bytes) };
-        let arena = Arena::with(&place)?;
+        Arena::build(&place, |arena| Self::in_arena(config, order, lookahead, arena))
+    }
+
+    fn in_arena(config: &MemtableConfig, order: O, lookahead: usize, arena: Arena) -> Result<Self> {
         let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
         let list = List::new(arena, order).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
@@ -240,6 +243,10 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
 
     fn reserved_bytes(&self) -> usize {
         self.list.arena.reserved()
+    }
+
+    fn capacity_bytes(&self) -> usize {
+        self.list.arena.capacity()
     }
 
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {

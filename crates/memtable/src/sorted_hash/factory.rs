@@ -6,16 +6,30 @@ use base::{Error, Result, UserOrder};
 
 use super::buckets::bytes_of;
 use super::{NAME, SortedHash};
+use crate::arena::{CAPACITY_MAX_BYTES, GRANULE_BYTES};
 use crate::order::{Bytewise, Custom, ReverseBytewise};
 use crate::registry::{Arguments, factory_from_option_string};
 use crate::{Memtable, MemtableConfig, MemtableFactory, skiplist};
 
 /// Arguments that name a part of RocksDB's hash memtables which this one does not have, accepted so that their options
 /// can be read.
-const MEANINGLESS: [&str; 2] = ["skiplist_height", "branching_factor"];
+const MEANINGLESS: [&str; 6] =
+    ["skiplist_height", "height", "branching_factor", "threshold", "huge_page_size", "logging_threshold"];
+
+/// One more, true or false.
+const MEANINGLESS_FLAG: &str = "log_when_flash";
 
 /// The names of all arguments.
-pub(crate) const ARGUMENTS: &[&str] = &["bucket_count", "skiplist_height", "branching_factor"];
+pub(crate) const ARGUMENTS: &[&str] = &[
+    "bucket_count",
+    "skiplist_height",
+    "height",
+    "branching_factor",
+    "threshold",
+    "huge_page_size",
+    "logging_threshold",
+    MEANINGLESS_FLAG,
+];
 
 /// Arena bytes for each bucket where the number is not given: as many buckets as entries of 16-byte keys and 60-byte
 /// values, for a sixteenth of the memory.
@@ -37,9 +51,13 @@ pub(crate) struct Factory {
 impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         for key in MEANINGLESS {
-            if let Some(number) = arguments.number(key, u32::MAX as usize)? {
+            if let Some(number) = arguments.number(key, usize::MAX)? {
                 tracing::info!(memtable = NAME, key, number, "an argument that means nothing to this memtable");
             }
+        }
+        if let Some(flag) = arguments.flag(MEANINGLESS_FLAG)? {
+            let key = MEANINGLESS_FLAG;
+            tracing::info!(memtable = NAME, key, flag, "an argument that means nothing to this memtable");
         }
         let buckets = arguments.number("bucket_count", BUCKETS_MAX)?;
         if buckets == Some(0) {
@@ -48,10 +66,13 @@ impl Factory {
         Ok(Arc::new(Factory { buckets: buckets.unwrap_or(0) }))
     }
 
-    /// Buckets for a memtable of that capacity.
-    fn buckets_for(&self, capacity_bytes: usize) -> usize {
+    /// Buckets for a memtable of that capacity, which is to have `room_bytes` beside them.
+    fn buckets_for(&self, capacity_bytes: usize, room_bytes: usize) -> usize {
         let wanted = if self.buckets == 0 { capacity_bytes / BYTES_PER_BUCKET } else { self.buckets };
-        wanted.clamp(1, (capacity_bytes / PART_MAX / bytes_of(1)).clamp(1, BUCKETS_MAX))
+        let part = capacity_bytes / PART_MAX;
+        // The null granule, and one that rounding may cost.
+        let reach = CAPACITY_MAX_BYTES.saturating_sub(room_bytes.saturating_add(2 * GRANULE_BYTES));
+        wanted.clamp(1, (part.min(reach) / bytes_of(1)).max(1))
     }
 }
 
@@ -65,7 +86,7 @@ impl MemtableFactory for Factory {
     }
 
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
-        let buckets = self.buckets_for(config.capacity_bytes);
+        let buckets = self.buckets_for(config.capacity_bytes, config.room_bytes);
         Ok(match &config.order.user {
             UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, buckets)?),
             UserOrder::ReverseBytewise => Arc::new(SortedHash::new(config, ReverseBytewise, buckets)?),
@@ -85,12 +106,18 @@ mod tests {
 
     #[test]
     fn buckets_follow_the_capacity_and_never_take_more_than_a_quarter() {
-        let buckets = |buckets, capacity| Factory { buckets }.buckets_for(capacity);
+        let buckets = |buckets, capacity| Factory { buckets }.buckets_for(capacity, 0);
         assert_eq!(buckets(0, 64 << 20), 1 << 19);
         assert_eq!(buckets(1000, 64 << 20), 1000);
         assert_eq!(buckets(1_000_000, 1 << 20), (1 << 20) / 32);
         assert_eq!(buckets(0, 0), 1);
-        assert_eq!(buckets(BUCKETS_MAX, 1 << 40), BUCKETS_MAX);
+        assert_eq!(buckets(BUCKETS_MAX, CAPACITY_MAX_BYTES), CAPACITY_MAX_BYTES / 32);
+        let room = CAPACITY_MAX_BYTES - 4096;
+        assert_eq!(
+            Factory { buckets: 0 }.buckets_for(CAPACITY_MAX_BYTES, room),
+            (4096 - 16) / 8,
+            "the batch goes first"
+        );
     }
 
     #[test]
@@ -106,11 +133,22 @@ mod tests {
             ("hash_linkedlist:12", "sorted_hash:12"),
             ("{id=HashSkipListRepFactory;bucket_count=50;skiplist_height=4;branching_factor=4}", "sorted_hash:50"),
             ("{id=HashLinkListRepFactory;bucket_count=50}", "sorted_hash:50"),
+            (
+                "{id=HashLinkListRep;threshold=256;huge_page_size=0;logging_threshold=4096;log_when_flash=true}",
+                "sorted_hash",
+            ),
+            ("{id=HashSkipList;bucket_count=50;height=4}", "sorted_hash:50"),
             ("{id=HashSpdRepFactory}", "sorted_hash"),
         ] {
             assert_eq!(factory_from_option_string(option).expect(option).option_string(), canonical, "{option}");
         }
-        for option in ["sorted_hash:0", "sorted_hash:x", "{id=HashSpdRepFactory;buckets=1}", "hash_spdb:-1"] {
+        for option in [
+            "sorted_hash:0",
+            "sorted_hash:x",
+            "{id=HashSpdRepFactory;buckets=1}",
+            "hash_spdb:-1",
+            "{id=HashLinkList;log_when_flash=7}",
+        ] {
             assert!(factory_from_option_string(option).is_err(), "{option}");
         }
     }

@@ -18,7 +18,7 @@ use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind, key};
 
 use self::buckets::{Buckets, NODE_BYTES, bytes_of, record_of};
 use self::versions::{Version, Versions};
-use crate::arena::{Arena, GRANULE_BYTES, Ref};
+use crate::arena::{Arena, CAPACITY_MAX_BYTES, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
 use crate::order::KeyOrder;
 use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes, trailer_of};
@@ -51,11 +51,17 @@ struct SortedHash<O> {
     tombstones: Tombstones,
 }
 
+/// Bytes of arena for a memtable of that capacity.
+fn arena_bytes(capacity_bytes: usize, buckets: usize) -> usize {
+    // A capacity that is beyond reach by itself is left for the arena to refuse.
+    capacity_bytes.saturating_add(bytes_of(buckets)).min(capacity_bytes.max(CAPACITY_MAX_BYTES))
+}
+
 impl<O: KeyOrder> SortedHash<O> {
-    /// With that many buckets, whose memory comes on top of the configured capacity, so that a memtable made for one
-    /// large batch has room for it.
+    /// With that many buckets, whose memory comes on top of the configured capacity as far as references reach, so that a
+    /// memtable made for one large batch has room for it.
     fn new(config: &MemtableConfig, order: O, buckets: usize) -> Result<Self> {
-        let arena = Arena::new(config.capacity_bytes.saturating_add(bytes_of(buckets)))?;
+        let arena = Arena::new(arena_bytes(config.capacity_bytes, buckets))?;
         let user_order = &config.order.user;
         // The buckets are a filter already, and a better one. No capacity: only the ratio is checked.
         Bloom::new(&arena, user_order, 0, config.bloom_ratio)?;
@@ -227,6 +233,10 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
     /// Without the buckets, which lie beside the capacity.
     fn reserved_bytes(&self) -> usize {
         self.entries().arena.reserved() - self.buckets.bytes()
+    }
+
+    fn capacity_bytes(&self) -> usize {
+        self.list.entries.arena.capacity() - self.buckets.bytes()
     }
 
     fn populate(&self) {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
 
+use super::arena_bytes;
+use crate::arena::CAPACITY_MAX_BYTES;
 use crate::{Entry, Memtable, MemtableConfig, factory_from_option_string};
 
 const ROUNDS: u64 = if cfg!(miri) { 8 } else { 400 };
@@ -150,4 +152,13 @@ fn keys_that_a_hash_would_tell_apart_go_to_a_skiplist() {
     put(&*memtable, b"Key", 1);
     put(&*memtable, b"kEY", 2);
     assert_eq!(versions(&*memtable, b"key", 9), [2, 1]);
+}
+
+#[test]
+fn buckets_and_capacity_stay_within_reach_of_references() {
+    let reach = CAPACITY_MAX_BYTES;
+    assert_eq!(arena_bytes(1 << 20, 1 << 10), (1 << 20) + (8 << 10));
+    assert_eq!(arena_bytes(reach - 4096, 1 << 20), reach);
+    assert_eq!(arena_bytes(reach, 1 << 20), reach);
+    assert!(arena_bytes(reach + 1, 1) > reach, "left to be refused");
 }

@@ -39,11 +39,13 @@ impl Factory {
 /// A trie in an arena made as `arena` says, with links that reach as far as it is large.
 fn make<O: KeyOrder>(config: &MemtableConfig, arena: &ArenaConfig<'_>) -> Result<Arc<dyn Memtable>> {
     let bytes = arena.capacity as u64 + IMAGE_HEADER_BYTES as u64;
-    let arena = Arena::with(arena)?;
-    Ok(if bytes <= NEAR_BYTES_MAX {
-        Arc::new(Trie::<O, NEAR_SHIFT>::new(config, arena)?)
-    } else {
-        Arc::new(Trie::<O, FAR_SHIFT>::new(config, arena)?)
+    Arena::build(arena, |arena| {
+        let trie: Arc<dyn Memtable> = if bytes <= NEAR_BYTES_MAX {
+            Arc::new(Trie::<O, NEAR_SHIFT>::new(config, arena)?)
+        } else {
+            Arc::new(Trie::<O, FAR_SHIFT>::new(config, arena)?)
+        };
+        Ok(trie)
     })
 }
 
@@ -57,10 +59,9 @@ impl MemtableFactory for Factory {
     }
 
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
-        let arena = self.params.arena(config)?;
         match &config.order.user {
-            UserOrder::Bytewise => make::<Bytewise>(config, &arena),
-            UserOrder::ReverseBytewise => make::<ReverseBytewise>(config, &arena),
+            UserOrder::Bytewise => make::<Bytewise>(config, &self.params.arena(config)?),
+            UserOrder::ReverseBytewise => make::<ReverseBytewise>(config, &self.params.arena(config)?),
             UserOrder::Custom(_) => {
                 self.tell_of_skiplist(config);
                 skiplist::Factory::default().create(config)

@@ -110,6 +110,10 @@ impl<const SHIFT: u32> Memory for Watched<SHIFT> {
         self.inner.pause(nth);
     }
 
+    fn capacity(&self) -> usize {
+        self.inner.capacity()
+    }
+
     fn try_reserve(&self, bytes: usize) -> bool {
         self.inner.try_reserve(bytes)
     }
@@ -138,7 +142,7 @@ fn insert<const SHIFT: u32>(tree: &Tree<Watched<SHIFT>>, user_key: &[u8], seq: u
 }
 
 fn tree<const SHIFT: u32>() -> Tree<Watched<SHIFT>> {
-    Tree { space: Space::new(Watched::new(), CAPACITY) }
+    Tree { space: Space::new(Watched::new()) }
 }
 
 /// Keys of every shape; no two entries have equal internal keys.

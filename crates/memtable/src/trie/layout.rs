@@ -11,7 +11,7 @@
 //! | `....101` | an N256 | as above | as above |
 //! | `....111` | an N256 that skips nothing: its depth is one more than its parent's, or 0 at the root | as above | as above |
 //!
-//! **Head**, [`HEAD_BYTES`] at the offset that [`super::memory::Memory::head`] names; nothing but the image's own header lies before it.
+//! **Head**, [`HEAD_BYTES`] at the offset that [`super::memory::Memory::head`] names; what lies before it, the image's own header and what aligns the head, belongs to no block.
 //!
 //! | at | bytes | what |
 //! |---|---|---|

@@ -99,6 +99,10 @@ impl Memory for LoomMemory {
         thread::yield_now();
     }
 
+    fn capacity(&self) -> usize {
+        CAPACITY
+    }
+
     fn try_reserve(&self, bytes: usize) -> bool {
         self.reserved.fetch_add(bytes, Ordering::Relaxed) + bytes <= CAPACITY
     }
@@ -165,7 +169,7 @@ fn race(before: &'static [Version], first: Version, second: Version) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS_MAX);
     builder.check(move || {
-        let tree: Shared = Arc::new(Tree { space: Space::new(LoomMemory::new(), CAPACITY) });
+        let tree: Shared = Arc::new(Tree { space: Space::new(LoomMemory::new()) });
         before.iter().for_each(|(key, seq)| insert(&tree, key, *seq));
         let all = [before, &[first, second]].concat();
         let writers = [first, second].map(|(key, seq)| {

@@ -52,6 +52,9 @@ pub(crate) trait Memory: Send + Sync + 'static {
     /// Called before an attempt that met another writer is made for the `nth` time again.
     fn pause(&self, nth: u32);
 
+    /// Bytes that can be promised.
+    fn capacity(&self) -> usize;
+
     /// Promises `bytes`, a multiple of eight.
     fn try_reserve(&self, bytes: usize) -> bool;
 
@@ -61,6 +64,9 @@ pub(crate) trait Memory: Send + Sync + 'static {
     /// Hands out a block of promised bytes, which must be a multiple of the unit, aligned to a unit.
     fn allocate(&self, bytes: usize) -> Offset;
 }
+
+/// What the head takes of an arena's capacity at most: itself, the null granule, and what lies before it to align it.
+pub(super) const HEAD_BYTES_MAX: usize = 2 * HEAD_BYTES + GRANULE_BYTES;
 
 /// An arena with the trie's head in it.
 pub(crate) struct ArenaMemory<const SHIFT: u32> {
@@ -73,8 +79,7 @@ impl<const SHIFT: u32> ArenaMemory<SHIFT> {
     /// on: blocks are aligned because all are multiples of a unit.
     pub(super) fn new(arena: Arena) -> Option<Self> {
         const { assert!(HEAD_BYTES.is_multiple_of(unit_bytes(SHIFT))) };
-        const BYTES_MAX: usize = 2 * HEAD_BYTES;
-        if !arena.try_reserve(BYTES_MAX) {
+        if !arena.try_reserve(HEAD_BYTES_MAX) {
             return None;
         }
         // Where the arena's frontier lies only an allocation tells.
@@ -82,7 +87,7 @@ impl<const SHIFT: u32> ArenaMemory<SHIFT> {
         let head = after_probe.next_multiple_of(HEAD_BYTES as u64);
         let padding = (head - after_probe) as usize;
         arena.allocate(padding + HEAD_BYTES);
-        arena.give_back(BYTES_MAX - GRANULE_BYTES - padding - HEAD_BYTES);
+        arena.give_back(HEAD_BYTES_MAX - GRANULE_BYTES - padding - HEAD_BYTES);
         let memory = ArenaMemory { arena, head };
         // SAFETY: the word lies in the head, which nobody else knows yet.
         unsafe { memory.store(memory.head + VERSION_AT, LAYOUT_VERSION, Ordering::Relaxed) };
@@ -163,6 +168,10 @@ impl<const SHIFT: u32> Memory for ArenaMemory<SHIFT> {
     fn pause(&self, nth: u32) {
         const SPINS: u32 = 32;
         if nth < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+
+    fn capacity(&self) -> usize {
+        self.arena.capacity()
     }
 
     fn try_reserve(&self, bytes: usize) -> bool {

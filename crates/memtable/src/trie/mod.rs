@@ -89,7 +89,7 @@ impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
         })?;
         image::begin(memory.arena(), Representation::Trie { shift: SHIFT }, memory.head(), &config.order.user)?;
         let tombstones = Tombstones::in_arena(config.order.user.clone(), memory.tombstones_head());
-        let tree = Tree { space: Space::new(memory, config.capacity_bytes) };
+        let tree = Tree { space: Space::new(memory) };
         Ok(Trie { tree, order: PhantomData, tombstones })
     }
 
@@ -235,6 +235,10 @@ impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
 
     fn reserved_bytes(&self) -> usize {
         self.arena().reserved()
+    }
+
+    fn capacity_bytes(&self) -> usize {
+        self.arena().capacity()
     }
 
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {

@@ -1,12 +1,12 @@
-//! The trie's parameters, under the names that users of ToplingDB's CSPP memtable write, with its defaults. Each does
-//! something, or is refused with the reason; `token_use_idle` and `chunk_size` alone are taken and have nothing to do,
-//! because what they tune (waiting for readers before memory is reclaimed, memory set aside for each thread) does not
-//! exist here.
+//! The trie's parameters, under the names that users of ToplingDB's CSPP memtable write, with its defaults. Those that
+//! tune what does not exist here (tokens of readers, memory set aside for each thread, commits in the background), and
+//! those of conversion, which is not there yet, are taken, and a log line says that they have no effect.
 
 use base::{Error, Result};
 use serde_json::{Map, Value};
 
-use crate::arena::{ArenaConfig, CAPACITY_MAX_BYTES, IMAGE_HEADER_BYTES, Source};
+use super::memory::HEAD_BYTES_MAX;
+use crate::arena::{ArenaConfig, CAPACITY_MAX_BYTES, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::arguments::bytes_text;
 use crate::registry::Arguments;
 use crate::{Conversion, ConvertToSst, MemtableConfig, RefLogFormat};
@@ -30,7 +30,20 @@ pub(crate) const NAMES: &[&str] = &[
     "convert_to_sst",
     "ref_log_format",
     "sync_sst_file",
+    "read_by_writer_token",
+    "vm_background_commit",
+    "cspp_debug_level",
 ];
+
+/// Of [`NAMES`], the flags at the end that are told of and forgotten.
+const FORGOTTEN_FLAGS: [&str; 2] = ["read_by_writer_token", "vm_background_commit"];
+
+/// The same for a number.
+const DEBUG_LEVEL: &str = "cspp_debug_level";
+const FORGOTTEN: usize = FORGOTTEN_FLAGS.len() + 1;
+
+/// What ToplingDB writes for `use_hugepage`: whether, and by which call of the system, which is one here.
+const HUGE_PAGE_NAMES: &[(&str, bool)] = &[("kNone", false), ("kMmap", true), ("kTransparent", true)];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Params {
@@ -76,7 +89,7 @@ impl Params {
         let params = Params {
             mem_cap: arguments.bytes("mem_cap", MEM_CAP_MIN_BYTES..=CAPACITY_MAX_BYTES)?.unwrap_or(default.mem_cap),
             use_vm: flag("use_vm", default.use_vm)?,
-            use_hugepage: flag("use_hugepage", default.use_hugepage)?,
+            use_hugepage: arguments.flag_or("use_hugepage", HUGE_PAGE_NAMES)?.unwrap_or(default.use_hugepage),
             vm_explicit_commit: flag("vm_explicit_commit", default.vm_explicit_commit)?,
             accurate_memsize: flag("accurate_memsize", default.accurate_memsize)?,
             token_use_idle: flag("token_use_idle", default.token_use_idle)?,
@@ -91,6 +104,7 @@ impl Params {
         };
         params.check(arguments.name())?;
         params.tell_what_has_no_effect();
+        tell_what_is_forgotten(arguments)?;
         Ok(params)
     }
 
@@ -136,7 +150,7 @@ impl Params {
         if object.is_empty() { name.to_owned() } else { format!("{name}:{}", Value::Object(object)) }
     }
 
-    fn named_values(&self) -> [(&'static str, Value); NAMES.len()] {
+    fn named_values(&self) -> [(&'static str, Value); NAMES.len() - FORGOTTEN] {
         let size = |bytes: usize| Value::String(bytes_text(bytes));
         [
             ("mem_cap", size(self.mem_cap)),
@@ -158,7 +172,9 @@ impl Params {
     /// `InvalidArgument` where a batch needs more than `mem_cap` allows.
     pub(crate) fn arena<'a>(&self, config: &'a MemtableConfig) -> Result<ArenaConfig<'a>> {
         let capacity = config.capacity_bytes.min(self.mem_cap).min(CAPACITY_MAX_BYTES - IMAGE_HEADER_BYTES);
-        if capacity < config.room_bytes {
+        // The arena counts in granules, and the head lies in it too.
+        let needed = config.room_bytes.saturating_add(HEAD_BYTES_MAX + GRANULE_BYTES);
+        if config.room_bytes > 0 && capacity < needed {
             return Err(Error::invalid_argument(format!(
                 "a batch that needs {} bytes of memtable is larger than mem_cap ({}); raise mem_cap, or write smaller \
                  batches",
@@ -175,6 +191,20 @@ impl Params {
             image: config.image.as_ref(),
         })
     }
+}
+
+/// # Errors
+/// `InvalidArgument`: a value of the wrong kind.
+fn tell_what_is_forgotten(arguments: &Arguments) -> Result<()> {
+    for key in FORGOTTEN_FLAGS {
+        if arguments.flag(key)?.is_some() {
+            tracing::info!("{key} has no effect: the trie has no tokens, and commits pages as writers need them");
+        }
+    }
+    if arguments.number(DEBUG_LEVEL, u32::MAX as usize)?.is_some() {
+        tracing::info!("{DEBUG_LEVEL} has no effect: what the trie has to say goes to the log");
+    }
+    Ok(())
 }
 
 fn name_of<T: PartialEq>(names: &[(&str, T)], value: T) -> Value {
@@ -200,6 +230,12 @@ mod tests {
         for (option, expected) in [
             (r#"cspp:{"mem_cap":"16G","use_vm":true}"#, r#"trie:{"mem_cap":"16G"}"#),
             ("{id=trie;mem_cap=2G;chunk_size=16K}", "trie"),
+            (
+                "{id=cspp;use_hugepage=kNone;read_by_writer_token=true;cspp_debug_level=2;vm_background_commit=0}",
+                "trie",
+            ),
+            (r#"cspp:{"use_hugepage":"kTransparent"}"#, r#"trie:{"use_hugepage":true}"#),
+            (r#"cspp:{"use_hugepage":"kMmap"}"#, r#"trie:{"use_hugepage":true}"#),
             (r#"trie:{"mem_cap":1048576,"use_vm":false}"#, r#"trie:{"mem_cap":"1M","use_vm":false}"#),
             (
                 r#"cspp:{"convert_to_sst":"kFileMmap","sync_sst_file":false,"ref_log_format":"kNoLogRef"}"#,
@@ -214,7 +250,7 @@ mod tests {
             assert_eq!(parsed.option_string("trie"), expected);
             assert_eq!(params(expected).expect(expected), parsed);
         }
-        assert_eq!(Params::default().named_values().map(|(name, _)| name), NAMES);
+        assert_eq!(Params::default().named_values().map(|(name, _)| name), NAMES[..NAMES.len() - FORGOTTEN]);
     }
 
     #[test]
@@ -229,6 +265,11 @@ mod tests {
             r#"convert_to_sst of memtable cspp is "kfilemmap", not kDontConvert or kDumpMem or kFileMmap"#
         );
         assert_eq!(error(r#"cspp:{"memcap":1}"#), r#"memtable cspp has no argument "memcap"; did you mean "mem_cap"?"#);
+        assert_eq!(
+            error("{id=cspp;use_hugepage=kHuge}"),
+            r#"use_hugepage of memtable cspp is "kHuge", not true or false or kNone or kMmap or kTransparent"#
+        );
+        assert!(error("{id=cspp;read_by_writer_token=2}").contains("not true or false"));
         assert!(error("cspp:2G").contains("no argument \"2G\" without a name"));
         for key in ["use_hugepage", "vm_explicit_commit"] {
             assert!(error(&format!("{{id=trie;use_vm=0;{key}=true}}")).contains("use_vm false"), "{key}");
@@ -241,9 +282,9 @@ mod tests {
         let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 64 << 20);
         let arena = params.arena(&config).expect("smaller");
         assert_eq!((arena.capacity, arena.source, arena.exact_accounting), (1 << 20, Source::Heap, true));
-        config.room_bytes = (1 << 20) + 1;
+        config.room_bytes = (1 << 20) - 1;
         let error = params.arena(&config).err().expect("too large");
-        assert!(error.message().contains("1048577 bytes of memtable is larger than mem_cap (1M)"), "{error}");
+        assert!(error.message().contains("1048575 bytes of memtable is larger than mem_cap (1M)"), "{error}");
         config.capacity_bytes = 64 << 10;
         config.room_bytes = 0;
         assert_eq!(params.arena(&config).expect("as asked").capacity, 64 << 10);

@@ -191,8 +191,9 @@ pub(super) struct Space<M> {
 }
 
 impl<M: Memory> Space<M> {
-    pub(super) fn new(memory: M, capacity: usize) -> Self {
-        let step = (capacity / STEPS).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES).next_multiple_of(LINE_BYTES as usize);
+    pub(super) fn new(memory: M) -> Self {
+        let step =
+            (memory.capacity() / STEPS).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES).next_multiple_of(LINE_BYTES as usize);
         Space { memory, stripes: Stripes::new(Share::new), step }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! From its fourth version on, a key's leaves have a *jump*, spaced as in Eugene Myers' "An applicative random-access
 //! stack" (1983): a search among n versions takes O(log n) steps. A version that arrives late goes where its number
-//! belongs, and no jump made before leads to it; since the list stays sorted, jumps never lead past what is searched.
+//! belongs, and no jump made before leads to it; since the list stays sorted, jumps never lead past what is searched. The
+//! bound is for versions that come nearly in order: among n that come the oldest last, a step is linear in n.
 
 use super::layout::{Link, RANK_MAX};
 use super::leaf::{Jump, Leaf, Rank};

@@ -15,7 +15,7 @@ use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
 use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes};
 use crate::registry::Arguments;
 use crate::runs::{Entries, Growth, Item, RunsCursor, RunsList};
-use crate::stripe::Counts;
+use crate::stripe::{Counts, STRIPES};
 use crate::tombstones::{LINK_BYTES, Tombstones};
 use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit};
 
@@ -42,7 +42,8 @@ impl<O: KeyOrder> Vector<O> {
     fn new(config: &MemtableConfig, order: O, count: usize) -> Result<Self> {
         let arena = Arena::new(config.capacity_bytes)?;
         let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
-        let growth = Growth { first: count, max: usize::MAX };
+        let count = count.min(config.capacity_bytes / BYTES_PER_ENTRY_MAX);
+        let growth = Growth { first: count.div_ceil(STRIPES), max: usize::MAX };
         let list = RunsList::new(Entries { arena, order }, growth, config.background.clone());
         Ok(Vector { list, tombstones: Tombstones::new(config.order.user.clone()), bloom })
     }
@@ -144,6 +145,10 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.list.entries.arena.reserved()
     }
 
+    fn capacity_bytes(&self) -> usize {
+        self.list.entries.arena.capacity()
+    }
+
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
         self.list.approximate_entries(start, end)
     }
@@ -158,7 +163,8 @@ impl<O: KeyOrder> Memtable for Vector<O> {
     }
 }
 
-/// Makes vectors. `count` is RocksDB's: entries to make room for at the start.
+/// Makes vectors. `count` is RocksDB's: entries to make room for at the start, in equal parts for the stripes, each when it
+/// is first used.
 pub(crate) struct Factory {
     count: usize,
 }
@@ -185,5 +191,43 @@ impl MemtableFactory for Factory {
             UserOrder::ReverseBytewise => Arc::new(Vector::new(config, ReverseBytewise, self.count)?),
             UserOrder::Custom(c) => Arc::new(Vector::new(config, Custom::new(Arc::clone(c)), self.count)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{FamilyId, InternalOrder, SeqNo};
+
+    use super::*;
+
+    fn vector(count: usize, capacity_bytes: usize) -> Arc<dyn Memtable> {
+        let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, capacity_bytes);
+        Factory { count }.create(&config).expect("made")
+    }
+
+    fn put(vector: &dyn Memtable, seq: u64) {
+        let entry = Entry { user_key: b"key", seq: SeqNo(seq), kind: ValueKind::Value, value: b"" };
+        assert!(vector.try_reserve(vector.worst_case_bytes(1, 3)));
+        vector.insert(entry);
+    }
+
+    #[test]
+    fn count_is_for_all_stripes_together_and_for_what_fits() {
+        let with_room_for = |count, capacity_bytes| {
+            let vector = vector(count, capacity_bytes);
+            std::thread::scope(|scope| {
+                for seq in 0..STRIPES as u64 {
+                    let vector = &vector;
+                    scope.spawn(move || put(&**vector, seq));
+                }
+            });
+            vector.memory_bytes()
+        };
+        const COUNT: usize = 80_000;
+        let of_count = COUNT * size_of::<Item>();
+        let room = with_room_for(COUNT, 64 << 20);
+        assert!((of_count / STRIPES..of_count + (64 << 10)).contains(&room), "{room} bytes");
+        let room = with_room_for(COUNT_MAX, 1 << 20);
+        assert!(room < 1 << 20, "{room} bytes, for entries that the arena has no room for");
     }
 }

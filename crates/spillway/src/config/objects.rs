@@ -55,15 +55,6 @@ const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] = &[
     without_effect("allow_stall", &["false"]),
 ];
 
-/// ToplingDB's classes of memtables that the registry has under other names.
-const MEMTABLE_CLASSES: [(&str, &str); 5] = [
-    ("HashLinkList", "hash_linkedlist"),
-    ("HashLinkListRep", "hash_linkedlist"),
-    ("HashSkipList", "prefix_hash"),
-    ("HashSkipListRep", "prefix_hash"),
-    ("skiplist", "skip_list"),
-];
-
 /// Table formats of ToplingDB and RocksDB that are neither read nor written.
 const TABLE_CLASSES_UNSUPPORTED: &[(&str, &str)] = &[
     ("DispatcherTable", "a table format per level is not implemented; use BlockBasedTable"),
@@ -202,8 +193,7 @@ pub(super) fn only_if_unsupported(error: Error, warnings: &mut Vec<String>) -> R
 /// that is refused by itself too.
 fn own_memtable(object: &Object<'_>) -> Result<MemtableChoice> {
     let class = object.class_name.as_str();
-    let name = MEMTABLE_CLASSES.iter().find(|(theirs, _)| *theirs == class).map_or(class, |(_, ours)| *ours);
-    let choice_of = |params: &[Node]| canonical_memtable(&MemtableChoice::of_class(name, params));
+    let choice_of = |params: &[Node]| canonical_memtable(&MemtableChoice::of_class(class, params));
     choice_of(object.params).map_err(|error| {
         if choice_of(&[]).is_err() {
             return object.class.locate(error);

@@ -31,7 +31,7 @@ pub struct HeldMemtable {
 }
 
 impl HeldMemtable {
-    /// `capacity_bytes` is what the memtable was made for.
+    /// `capacity_bytes` is what the memtable can have reserved.
     pub fn new(memtable: Arc<dyn Memtable>, capacity_bytes: usize, making: &MemtableMaking) -> Self {
         let charge = Charge::new(&making.memory, memtable.memory_bytes());
         HeldMemtable { memtable: Some(memtable), charge, capacity_bytes, background: making.background.clone() }

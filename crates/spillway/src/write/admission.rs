@@ -211,6 +211,10 @@ impl Core {
         }
         if part.reserved_in != id {
             let need_bytes = part.room_in(&**queued.memtable());
+            // Memory first: what is reserved and cannot be paid for would stand in the way of those who wait before.
+            if !self.charge(queued, need_bytes, has_turn) {
+                return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));
+            }
             let Some(half_full) = queued.try_reserve(need_bytes) else {
                 return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
             };
@@ -218,8 +222,9 @@ impl Core {
                 self.upkeep.raise(); // which sees to the spare
             }
         }
-        let charged = self.charge(queued, has_turn);
-        let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued)));
+        // Others may have reserved on the same charge meanwhile.
+        let charged = self.charge(queued, 0, has_turn);
+        let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued, 0)));
         part.reserved_in = id;
         if charged {
             part.charged_in = id;

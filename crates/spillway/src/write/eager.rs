@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::{FamilyId, Result, SeqNo};
+use base::{Error, FamilyId, Result, SeqNo};
 use smallvec::SmallVec;
 
 use crate::core::{Core, FamilyState};
@@ -42,7 +42,7 @@ impl Core {
                 sealed?;
             }
         }
-        let plans = claims.into_plans();
+        let plans = claims.into_plans()?;
         self.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
         if !plans.is_empty() {
             let flushed = self.flush_group(plans);
@@ -89,15 +89,20 @@ impl Claims<'_> {
         }
     }
 
-    /// What is to be flushed in the families claimed.
-    fn into_plans(mut self) -> Vec<FlushPlan> {
+    /// What is to be flushed in the families claimed. Not after the database began to close, which waits for flushes
+    /// that run: looked at under the lock that both take.
+    fn into_plans(mut self) -> Result<Vec<FlushPlan>> {
         let mut state = self.core.state.lock();
+        if self.core.is_closing() {
+            drop(state); // the families are left to nobody
+            return Err(Error::closed("the database is being closed: the write was done, its flush was not"));
+        }
         let claimed = std::mem::take(&mut self.families);
         let plan = |id: FamilyId| {
             state.families.get_mut(&id)?.flushing = false;
             self.core.plan_flush(&mut state, id)
         };
-        claimed.into_iter().filter_map(plan).collect()
+        Ok(claimed.into_iter().filter_map(plan).collect())
     }
 }
 

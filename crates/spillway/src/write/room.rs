@@ -35,8 +35,9 @@ impl MemoryWanted {
         self.memtable
     }
 
-    pub fn of(queued: &QueuedMemtable) -> Self {
-        let (charge, bytes) = (queued.memtable_charge().clone(), wanted_bytes(queued));
+    /// For what is reserved in the memtable, and `more_bytes`.
+    pub fn of(queued: &QueuedMemtable, more_bytes: usize) -> Self {
+        let (charge, bytes) = (queued.memtable_charge().clone(), wanted_bytes(queued).saturating_add(more_bytes));
         MemoryWanted { memtable: queued.id(), charge, bytes }
     }
 }
@@ -51,21 +52,21 @@ struct Claim<'a> {
 }
 
 impl Core {
-    /// Charges a part's memtable for what is reserved in it, after the part's room was. False where that takes waiting:
-    /// then the caller lets go of what it holds, and asks [`wait_for_memory`](Self::wait_for_memory).
+    /// Charges a memtable for what is reserved in it and `more_bytes`, which are about to be. False where that takes
+    /// waiting: then the caller lets go of what it holds, and asks [`wait_for_memory`](Self::wait_for_memory).
     #[inline]
-    pub(crate) fn charge(&self, queued: &QueuedMemtable, has_turn: bool) -> bool {
-        let charge = queued.memtable_charge();
-        charge.covers(queued.memtable().reserved_bytes()) || self.raise_charge(queued, has_turn)
+    pub(crate) fn charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
+        let wanted_bytes = queued.memtable().reserved_bytes().saturating_add(more_bytes);
+        queued.memtable_charge().covers(wanted_bytes) || self.raise_charge(queued, more_bytes, has_turn)
     }
 
     #[cold]
-    fn raise_charge(&self, queued: &QueuedMemtable, has_turn: bool) -> bool {
+    fn raise_charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
         let memory = &self.context.memtables.memory;
         if memory.charged_bytes() > self.memtable_bytes_wanted() {
             self.upkeep.raise(); // to seal memtables before the limit is reached
         }
-        let (charge, bytes) = (queued.memtable_charge().clone(), wanted_bytes(queued));
+        let MemoryWanted { charge, bytes, .. } = MemoryWanted::of(queued, more_bytes);
         let claim = Claim { charge, bytes, stands: &|| Ok(true) };
         if (has_turn || !memory.turn.is_locked()) && claim.charge.try_raise_a_step(claim.bytes) {
             return true;

@@ -30,7 +30,10 @@ impl Core {
     pub(crate) fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<HeldMemtable> {
         let mut state = self.state.lock();
         let family = state.families.get_mut(&family)?;
-        let fits = need_bytes <= family.family.options().write_buffer_size;
+        // The buffer's size may have been changed since the spare was made, or be more than a memtable may have.
+        let unused_bytes = |held: &HeldMemtable| held.capacity_bytes().saturating_sub(held.memtable().reserved_bytes());
+        let room_bytes = |spare: &Spare| family.family.options().write_buffer_size.min(unused_bytes(&spare.held));
+        let fits = family.spare.as_ref().is_some_and(|spare| need_bytes <= room_bytes(spare));
         family.spare.take_if(|_| fits).map(|spare| spare.held)
     }
 

@@ -95,7 +95,10 @@ impl Core {
         let mut state = self.state.lock();
         let switched = self.family_state(&mut state, family.id())?;
         if switched.mutable.id() != old_id {
-            switched.spare.get_or_insert_with(|| Spare::new(made)); // another writer was faster; its turn comes
+            let mut made = Some(made);
+            switched.spare.get_or_insert_with(|| Spare::new(made.take().expect("given to one place"))); // its turn comes
+            drop(state);
+            drop(made); // another writer was faster
             return Ok(());
         }
         let old_view = self.install_memtable(switched, made);

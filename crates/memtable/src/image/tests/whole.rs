@@ -3,7 +3,7 @@
 use super::*;
 use crate::conformance::ShortestFirst;
 use crate::image::Representation;
-use vfs::CrashPolicy;
+use vfs::{CrashPolicy, Vfs};
 
 const OPTIONS: [&str; 2] = ["trie", "skip_list"];
 
@@ -157,4 +157,22 @@ fn hexdump(bytes: &[u8]) -> String {
         dump.push_str(&format!("{:06x}  {:47}  |{text}|\n", index * 16, hex.join(" ")));
     }
     dump
+}
+
+/// So that the next attempt does not meet it.
+#[test]
+fn a_memtable_that_cannot_be_made_leaves_no_file() {
+    for option in OPTIONS {
+        let vfs = MemoryVfs::new(1);
+        let factory = factory_from_option_string(option).expect("known");
+        let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 20);
+        config.image = Some(ImageFile { vfs: vfs.clone(), path: "/image".into() });
+        config.bloom_ratio = 0.9;
+        assert!(factory.create(&config).is_err());
+        config.bloom_ratio = 0.0;
+        let memtable = factory.create(&config).expect("no file is in the way");
+        assert!(factory.create(&config).is_err(), "now one is");
+        assert!(vfs.exists(Path::new("/image")).expect("asked"), "which is another's, and stays");
+        drop(memtable);
+    }
 }
