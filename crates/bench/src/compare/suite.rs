@@ -89,9 +89,19 @@ fn memtables(scale: &Scale) -> Vec<Step> {
             "1 KB values, 4 threads",
             1,
             format!(
-                "--benchmarks=fillrandom,waitforcompaction,overwrite,waitforcompaction,readrandomwriterandom,\
-                 seekrandomwhilewriting --num={kilobytes} --writes={by_four} --reads={reads_by_four} --threads=4 \
-                 --value_size=1024 --readwritepercent=50 --seek_nexts=10 --histogram=true"
+                "--benchmarks=fillrandom,waitforcompaction,overwrite,waitforcompaction,readrandomwriterandom \
+                 --num={kilobytes} --writes={by_four} --reads={reads_by_four} --threads=4 --value_size=1024 \
+                 --readwritepercent=50 --histogram=true"
+            ),
+        ),
+        // Beside a writer that goes as fast as it can, the better writer would have the worse readers.
+        step(
+            "1 KB values, 4 threads, beside a writer of 20 MB/s",
+            1,
+            format!(
+                "--benchmarks=fillrandom,waitforcompaction,seekrandomwhilewriting --num={kilobytes} --writes={by_four} \
+                 --reads={reads_by_four} --threads=4 --value_size=1024 --benchmark_write_rate_limit=20971520 \
+                 --seek_nexts=10 --histogram=true"
             ),
         ),
         // Topling's.
@@ -155,16 +165,11 @@ fn standard(scale: &Scale) -> Vec<Step> {
 }
 
 impl Step {
-    /// The flags of the step; of two of the same name, the later counts on both sides.
+    /// The conditions of all steps, changed by the step's own flags, and those by `extra`.
     pub fn flags(&self, extra: &[String]) -> Vec<String> {
         let mut flags: Vec<String> = Vec::new();
-        for flag in self
-            .flags
-            .iter()
-            .cloned()
-            .chain(CONDITIONS.iter().map(|&flag| flag.to_owned()))
-            .chain(extra.iter().cloned())
-        {
+        let conditions = CONDITIONS.iter().map(|&flag| flag.to_owned());
+        for flag in conditions.chain(self.flags.iter().cloned()).chain(extra.iter().cloned()) {
             let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
             flags.retain(|earlier| name(earlier) != name(&flag));
             flags.push(flag);
@@ -186,6 +191,16 @@ mod tests {
             flags.push("--db=/x".to_owned());
             assert_eq!(Flags::parse(&flags).unwrap().num, 77, "{}", step.name);
             assert_eq!(flags.iter().filter(|flag| flag.starts_with("--num=")).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_step_says_otherwise_than_the_conditions() {
+        let steps = Suite::Memtables.steps(&Scale { num: 1000, reads: 10 });
+        for step in steps.iter().filter(|step| step.name.starts_with("1 KB values")) {
+            let flags = step.flags(&[]);
+            let sizes: Vec<&String> = flags.iter().filter(|flag| flag.starts_with("--value_size=")).collect();
+            assert_eq!(sizes, ["--value_size=1024"], "{}", step.name);
         }
     }
 }

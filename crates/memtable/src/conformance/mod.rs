@@ -2,6 +2,7 @@
 
 mod model;
 mod order;
+mod shapes;
 mod stress;
 
 use std::cmp::Ordering;
