@@ -114,6 +114,11 @@ pub fn user_key(key: &[u8]) -> &[u8] {
     split(key).map_or(&[], |(user_key, _)| user_key)
 }
 
+/// True for an internal key that stands for the end of a range tombstone: its user key is outside.
+pub fn is_exclusive_end(internal_key: &[u8]) -> bool {
+    split(internal_key).is_some_and(|(_, trailer)| trailer == pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8))
+}
+
 pub fn append(out: &mut Vec<u8>, user_key: &[u8], seq: SeqNo, kind: u8) {
     out.extend_from_slice(user_key);
     out.extend_from_slice(&pack_trailer(seq, kind).to_le_bytes());

@@ -2,6 +2,7 @@
 //! cover it, so that one binary search answers what covers a key.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::comparator::UserOrder;
 use crate::key::SeqNo;
@@ -76,6 +77,35 @@ impl FragmentedTombstones {
         self.fragments.partition_point(|f| self.order.compare(&f.end, user_key).is_le())
     }
 
+    /// What lies within the user keys from `start` to `end`, that one included unless the end is exclusive; the same
+    /// tombstones, shared, where all of it does. A fragment that reaches past an inclusive end is cut right behind it in
+    /// bytewise order; other orders give no way to name that place, and the fragment keeps its end.
+    #[must_use]
+    pub fn clipped(self: &Arc<Self>, start: &[u8], end: &[u8], end_is_exclusive: bool) -> Arc<Self> {
+        let order = &self.order;
+        let past = match order {
+            _ if end_is_exclusive => Some(end.to_vec()),
+            UserOrder::Bytewise => Some([end, &[0]].concat()),
+            _ => None,
+        };
+        let begins_inside = |f: &Fragment| match &past {
+            Some(past) => order.compare(&f.start, past).is_lt(),
+            None => order.compare(&f.start, end).is_le(),
+        };
+        let cut_at = |f: &Fragment| past.as_ref().filter(|past| order.compare(&f.end, past).is_gt());
+        let (Some(first), Some(last)) = (self.fragments.first(), self.fragments.last()) else { return self.clone() };
+        if order.compare(&first.start, start).is_ge() && begins_inside(last) && cut_at(last).is_none() {
+            return self.clone();
+        }
+        let reaching = self.fragments.iter().filter(|f| order.compare(&f.end, start).is_gt() && begins_inside(f));
+        let cut = reaching.map(|f| Fragment {
+            start: if order.compare(&f.start, start).is_lt() { start } else { &f.start }.to_vec(),
+            end: cut_at(f).unwrap_or(&f.end).clone(),
+            seqs: f.seqs.clone(),
+        });
+        Arc::new(FragmentedTombstones { order: order.clone(), fragments: cut.collect() })
+    }
+
     /// The newest tombstone at or below `visible` that covers `user_key`: entries of it older than that are deleted.
     pub fn covering(&self, user_key: &[u8], visible: SeqNo) -> Option<SeqNo> {
         let fragment = self.fragments.get(self.seek(user_key))?;
@@ -126,6 +156,33 @@ mod tests {
         assert_eq!(cut.covering(b"f", SeqNo(12)), None);
         assert_eq!(cut.covering(b"g", SeqNo(20)), None);
         assert_eq!(cut.covering(b"A", SeqNo(20)), None);
+    }
+
+    /// Against the definition: inside, what covers a key is what covered it; outside there is nothing.
+    #[test]
+    fn clipping_agrees_with_the_definition() {
+        let all = vec![tombstone("b", "d", 5), tombstone("c", "h", 7), tombstone("k", "n", 9)];
+        let all = Arc::new(FragmentedTombstones::build(UserOrder::Bytewise, all));
+        for (start, end) in (b'a'..b'p').flat_map(|start| (start..b'p').map(move |end| (start, end))) {
+            for exclusive in [true, false] {
+                let clipped = all.clipped(&[start], &[end], exclusive);
+                for key in (b'a'..b'p').flat_map(|key| [vec![key], vec![key, 0]]) {
+                    let inside = key >= vec![start] && (key < vec![end] || (key == [end] && !exclusive));
+                    let expected = all.covering(&key, SeqNo::MAX).filter(|_| inside);
+                    assert_eq!(clipped.covering(&key, SeqNo::MAX), expected, "{start}..{end} at {key:?}");
+                }
+            }
+        }
+        assert!(Arc::ptr_eq(&all, &all.clipped(b"b", b"n", true)), "shared where nothing is outside");
+    }
+
+    #[test]
+    fn an_order_that_names_no_next_key_still_drops_what_begins_behind_the_end() {
+        let all = vec![tombstone("h", "c", 7), tombstone("b", "a", 5)];
+        let all = Arc::new(FragmentedTombstones::build(UserOrder::ReverseBytewise, all));
+        let clipped = all.clipped(b"g", b"d", false);
+        assert_eq!(clipped.fragments(), [Fragment { start: "g".into(), end: "c".into(), seqs: vec![SeqNo(7)] }]);
+        assert_eq!(all.clipped(b"g", b"d", true).fragments()[0].end, b"d");
     }
 
     /// Against the definition, over every key and number of a small space.

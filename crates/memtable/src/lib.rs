@@ -158,6 +158,12 @@ pub trait Memtable: Send + Sync {
     /// The range tombstones inserted so far, fragmented; `None` where there are none. Built again only after new ones.
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
 
+    /// Whether a seek takes a few cache misses just now, and [`tombstones`](Memtable::tombstones) builds nothing: then both
+    /// may be asked under a lock. Representations that sort for their readers never are.
+    fn is_ready_to_seek(&self) -> bool {
+        false
+    }
+
     /// Point entries, deletions included, and range deletions.
     fn entries(&self) -> u64;
 

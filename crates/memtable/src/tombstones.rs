@@ -117,6 +117,12 @@ impl Tombstones {
         Some(fragments)
     }
 
+    /// Whether [`fragmented`](Self::fragmented) has nothing to build.
+    pub(crate) fn is_built(&self, arena: &Arena) -> bool {
+        let head = self.head(arena);
+        head.is_null() || self.built.load().as_ref().is_some_and(|built| built.head == head)
+    }
+
     /// Heap bytes of the fragments kept.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.built.load().as_ref().map_or(0, |built| built.heap_bytes)

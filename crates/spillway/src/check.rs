@@ -131,7 +131,16 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.is_rocksdbs = !recovered.fenced;
     report.families = recovered.families.len();
     report.notes.clone_from(&recovered.warnings);
-    let mut check = Check { dir, options, recovered: &recovered, report, progress, bytes_done: 0, bytes_total: 0 };
+    let mut check = Check {
+        dir,
+        options,
+        recovered: &recovered,
+        report,
+        progress,
+        bytes_done: 0,
+        bytes_total: 0,
+        verified: BTreeSet::new(),
+    };
     check.run()?;
     let mut report = check.report;
     let now = recover::recover(&*options.vfs, dir);
@@ -149,6 +158,8 @@ struct Check<'a> {
     progress: Progress<'a>,
     bytes_done: u64,
     bytes_total: u64,
+    /// Tables' files that have been read: virtual tables can share one.
+    verified: BTreeSet<FileNumber>,
 }
 
 impl Check<'_> {
@@ -178,7 +189,7 @@ impl Check<'_> {
 
     fn find_superfluous(&mut self, logs: &logs::FoundLogs) -> Result<()> {
         let tables = self.recovered.families.iter().flat_map(|family| &family.tables);
-        let tables: BTreeSet<FileNumber> = tables.map(|(_, meta)| meta.number).collect();
+        let tables: BTreeSet<FileNumber> = tables.map(|(_, meta)| meta.physical_number()).collect();
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {

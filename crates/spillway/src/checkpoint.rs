@@ -5,6 +5,7 @@
 //! meanwhile (Q3). Nothing is flushed, except writes that went to no log. Keeps D2 and D3: the copy is a prefix of the
 //! history.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use base::options::{FamilyOptions, ini};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
 
-use crate::core::Core;
+use crate::core::{Core, FamilyState};
 use crate::db::Db;
 use crate::family::Family;
 use crate::open::new_identity;
@@ -23,6 +24,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::FileLife;
 use crate::version::snapshot::ManifestSnapshot;
+use crate::version::table_file::TableFile;
 use crate::write::logs::ActiveLog;
 
 impl Db {
@@ -47,8 +49,10 @@ impl Db {
 
 /// The database at one instant, pinned.
 struct Capture {
-    /// Holds the tables. Its log ends are those of the logs below, where they do not end by themselves.
+    /// Its log ends are those of the logs below, where they do not end by themselves.
     snapshot: ManifestSnapshot,
+    /// Those of the versions, and those that the logs name: ingested, and without a level when this was captured.
+    tables: Vec<Arc<TableFile>>,
     /// The number of the checkpoint's MANIFEST.
     manifest: FileNumber,
     /// Complete logs, and those of large batches.
@@ -83,6 +87,9 @@ impl Core {
         let end_offset = self.published_end_of(&current)?;
         snapshot.last_seq = self.pipeline.visible();
         let late = self.large_batches_beside(&pins);
+        // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
+        // manifest lock.
+        let tables = self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
         drop(manifest);
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
@@ -96,7 +103,7 @@ impl Core {
         pins.extend(late);
         snapshot.log_ends = log_ends;
         snapshot.db_id = Some(new_identity(&*self.context.vfs));
-        Ok(Capture { snapshot, manifest: number, older_logs: pins, current, families })
+        Ok(Capture { snapshot, tables, manifest: number, older_logs: pins, current, families })
     }
 
     /// The logs of large batches that came after `pins`. The current log can commit some before its end was taken; none
@@ -123,9 +130,9 @@ impl Core {
     }
 
     fn fill_checkpoint(&self, staging: &Staging, capture: &Capture) -> Result<()> {
-        for (_, table) in capture.snapshot.families.iter().flat_map(|family| family.version.all_files()) {
-            staging.link_or_copy(&self.context.table_path(table.number()))?;
-        }
+        // Virtual tables can share a file.
+        let files: BTreeSet<FileNumber> = capture.tables.iter().map(|table| table.meta.physical_number()).collect();
+        files.into_iter().try_for_each(|file| staging.link_or_copy(&self.context.table_path(file)))?;
         for (number, life) in &capture.older_logs {
             staging.link_or_copy(&self.path_of(life.file().file_type, *number))?;
         }

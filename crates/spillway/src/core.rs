@@ -16,12 +16,14 @@ use crate::compaction::FamilyCompactions;
 use crate::context::Context;
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
+use crate::ingest::queued::QueuedIngest;
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
+use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
 use crate::write::logs::{ActiveLog, Logs};
@@ -37,6 +39,8 @@ pub(crate) struct Core {
     pub families: ArcSwap<FamilySet>,
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
+    /// Held by the one ingest that looks for its place, so that not several contend for the locks.
+    pub ingesting: Mutex<()>,
     pub logs: Arc<Logs>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
@@ -105,6 +109,9 @@ pub(crate) struct State {
     pub compactions_running: usize,
 }
 
+/// Entries of a family's queue at the most: every read looks at each.
+const QUEUE_ENTRIES_MAX: usize = 256;
+
 /// One family's part of the state.
 pub(crate) struct FamilyState {
     pub family: Arc<Family>,
@@ -115,6 +122,8 @@ pub(crate) struct FamilyState {
     pub spare: Option<Spare>,
     /// Every number at or below it is in tables (T of F2).
     pub flushed_through: SeqNo,
+    /// Ingests above T that are in tables (F2), by the numbers before theirs.
+    pub linked_ingests: Vec<SeqNo>,
     /// Entries created at or before this are flushed whatever their count.
     pub flush_wanted_through: SeqNo,
     pub flushing: bool,
@@ -131,6 +140,7 @@ impl FamilyState {
             version: view.version.clone(),
             spare: None,
             flushed_through,
+            linked_ingests: Vec::new(),
             flush_wanted_through: SeqNo::ZERO,
             flushing: false,
             compactions: FamilyCompactions::default(),
@@ -148,9 +158,36 @@ impl FamilyState {
         })
     }
 
-    /// The number through which nothing in memory is needed from the logs (F2): the oldest entry's beginning.
+    /// Whether the queue holds all that `max_write_buffer_number` lets it hold beside the mutable memtable. That is so much
+    /// memory, not so many entries: an ingest may seal a memtable that holds next to nothing, and needs none itself.
+    pub fn has_full_queue(&self) -> bool {
+        let options = self.family.options();
+        let buffers = options.max_write_buffer_number.saturating_sub(1);
+        // Memtables are not quite full when they are switched.
+        let limit_bytes = options.write_buffer_size.saturating_mul(buffers) - options.write_buffer_size / 2;
+        if self.queue.len() < buffers {
+            return false;
+        }
+        self.queue.len() >= QUEUE_ENTRIES_MAX
+            || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>() >= limit_bytes
+    }
+
+    /// All tables, those that were ingested and have no level yet included.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        let queued = self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
+        self.version.all_files().map(|(_, file)| file).chain(queued)
+    }
+
+    /// The number through which nothing in memory is needed from the logs (F2): where the oldest entry begins. An entry
+    /// that went under the mutable memtable may have begun after that.
     pub fn needed_after(&self) -> SeqNo {
-        self.queue.last().map_or_else(|| self.mutable.created_at(), |oldest| oldest.created_at())
+        self.needed_without(0)
+    }
+
+    /// As [`needed_after`](Self::needed_after), once so many entries have left the queue's old end.
+    pub fn needed_without(&self, flushed: usize) -> SeqNo {
+        let left = self.queue.iter().rev().skip(flushed).map(|entry| entry.created_at());
+        left.fold(self.mutable.created_at(), SeqNo::min)
     }
 }
 
@@ -178,6 +215,7 @@ impl Core {
             families: ArcSwap::from_pointee(FamilySet::default()),
             commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
+            ingesting: Mutex::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
                 families: BTreeMap::new(),

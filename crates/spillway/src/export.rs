@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base::options::ini;
 use base::{Error, FileNumber, Result};
 
+use crate::compaction::CompactRangeOptions;
 use crate::core::{Core, FamilyState};
 use crate::db::Db;
 use crate::family::Family;
@@ -36,10 +37,11 @@ pub struct ExportSummary {
 
 impl Db {
     /// Makes a database in `dir`, which must not exist, that RocksDB 7.8 and later open: all families as they are at one
-    /// instant during the call. Memtables are flushed first, in this database.
+    /// instant during the call. Memtables are flushed first, in this database, and what an excise left as parts of files
+    /// is compacted: RocksDB knows no such tables.
     ///
     /// # Errors
-    /// `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
+    /// `Busy`: writes or excises kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
     /// there is something at `dir`. On any error nothing is left there.
     pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
         let core = self.core();
@@ -58,9 +60,10 @@ impl Core {
         for _ in 0..ATTEMPTS_MAX {
             let families: Vec<_> = self.families.load().iter().cloned().collect();
             self.flush_families(&families.iter().collect::<Vec<_>>())?;
+            families.iter().try_for_each(|family| self.rewrite_virtual_tables(family))?;
             // The manifest lock keeps versions as they are; a write after the test goes to memtables, not to them.
             let manifest = self.manifest.lock();
-            if self.is_all_in_tables() {
+            if self.is_all_in_whole_tables() {
                 let mut snapshot = self.manifest_snapshot(Vec::new());
                 let families = self.families.load().iter().cloned().collect();
                 drop(manifest);
@@ -70,16 +73,27 @@ impl Core {
                 return Ok((snapshot, families));
             }
         }
-        let what = "writes kept coming during the export; stop them, or make a checkpoint and export that";
+        let what = "writes or excises kept coming during the export; stop them, or make a checkpoint and export that";
         Err(Error::busy(what).at_path(&self.context.dir))
     }
 
-    fn is_all_in_tables(&self) -> bool {
+    /// Compacts what lies in virtual tables of the family, so that it is in whole ones.
+    fn rewrite_virtual_tables(&self, family: &Arc<Family>) -> Result<()> {
+        let version = family.view_full().version.clone();
+        for (_, file) in version.all_files().filter(|(_, file)| file.meta.is_virtual()) {
+            let span = (Some(file.smallest_user_key()), Some(file.largest_user_key()));
+            self.compact_range(family, span.0, span.1, &CompactRangeOptions::default())?;
+        }
+        Ok(())
+    }
+
+    fn is_all_in_whole_tables(&self) -> bool {
         let state = self.state.lock();
         // No write is numbered while the commit lock is held, so all families are seen at one instant.
         let _commit = self.commit.lock();
         let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
-        state.families.values().all(is_empty)
+        let is_whole = |family: &FamilyState| !family.version.all_files().any(|(_, file)| file.meta.is_virtual());
+        state.families.values().all(|family| is_empty(family) && is_whole(family))
     }
 
     fn fill_export(

@@ -6,42 +6,52 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::flush::progress::Unneeded;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
+use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
 
 /// What a job has done, to be made part of its family.
 pub(crate) struct Change<'a> {
+    /// What the job changes in the family's tables.
     pub edit: VersionEdit,
-    /// Whether the job's inputs are what they were (V2). Asked under the state lock.
-    pub still_stands: Box<dyn FnOnce(&FamilyState) -> bool + 'a>,
-    /// Changes the rest of the family's state, in the same step as the version.
-    pub and_then: AndThen<'a>,
+    /// The tables that must be where they were (V2).
+    pub inputs: &'a [(usize, FileNumber)],
+    /// The compaction that ends with this.
+    pub compaction: Option<u64>,
+    /// The entries that leave the old end of the family's queue, oldest first; they must be there still (V2).
+    pub flushed: &'a [Arc<dyn Flushable>],
+    /// Handles of tables that the edit adds, where there are any already.
+    pub adopted: &'a [Arc<TableFile>],
 }
-
-type AndThen<'a> = Box<dyn FnOnce(&mut FamilyState) + 'a>;
 
 /// A change whose inputs stand, and the version it leads on from.
 struct Standing<'a> {
     edit: VersionEdit,
     base: Arc<Version>,
     tables: Arc<TableStore>,
-    and_then: AndThen<'a>,
+    compaction: Option<u64>,
+    flushed: &'a [Arc<dyn Flushable>],
+    adopted: &'a [Arc<TableFile>],
+}
+
+/// What is over once a change is installed.
+struct Ended {
+    compaction: Option<u64>,
+    /// Entries of the queue that are in tables now.
+    entries: usize,
+    unneeded: Unneeded,
 }
 
 impl Core {
     /// Makes one change; see [`install_all`](Self::install_all).
-    pub fn install(
-        &self,
-        edit: VersionEdit,
-        still_stands: impl FnOnce(&FamilyState) -> bool,
-        and_then: impl FnOnce(&mut FamilyState),
-    ) -> Result<bool> {
-        let change = Change { edit, still_stands: Box::new(still_stands), and_then: Box::new(and_then) };
+    pub fn install(&self, change: Change<'_>) -> Result<bool> {
         Ok(self.install_all(vec![change])?.contains(&true))
     }
 
@@ -60,12 +70,13 @@ impl Core {
         let log_row = self.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
-        for Standing { mut edit, base, tables, and_then } in standing {
+        for Standing { mut edit, base, tables, compaction, flushed, adopted } in standing {
             edit.next_file = Some(self.context.numbers.peek());
             edit.last_seq = Some(self.pipeline.visible());
-            let mut builder = VersionBuilder::new(&base, &tables);
+            let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
             builder.apply(&edit)?;
-            built.push((edit.family, builder.build()?, and_then));
+            let ended = Ended { compaction, entries: flushed.len(), unneeded: Unneeded::of(&edit) };
+            built.push((edit.family, builder.build()?, ended));
             edits.push(edit);
         }
         if let Some(edit) = edits.first_mut() {
@@ -78,11 +89,14 @@ impl Core {
         }
         let mut left = Vec::with_capacity(built.len());
         let mut state = self.state.lock();
-        for (id, built, and_then) in built {
+        for (id, built, ended) in built {
             let old_view = state.families.get_mut(&id).map(|family| {
                 family.version = Arc::new(built.version);
+                if let Some(id) = ended.compaction {
+                    family.compactions.end(id);
+                }
                 family.refresh_pending_bytes();
-                and_then(family);
+                family.end_flush(ended.entries, &ended.unneeded);
                 family.publish_view()
             });
             left.push((old_view, built.removed));
@@ -103,18 +117,25 @@ impl Core {
         Ok(stood)
     }
 
-    /// The changes that still stand, with what they are made to; and for each that was given whether it does.
+    /// The changes that still stand, with what they are made to; and for each that was given whether it does. Edits that
+    /// end flushes are completed by how far their families are flushed then (F2).
     fn standing<'a>(&self, changes: Vec<Change<'a>>) -> (Vec<Standing<'a>>, Vec<bool>) {
         let mut standing = Vec::with_capacity(changes.len());
         let mut stood = Vec::with_capacity(changes.len());
         let state = self.state.lock();
-        for Change { edit, still_stands, and_then } in changes {
-            let family = state.families.get(&edit.family).filter(|family| still_stands(family));
+        for Change { mut edit, inputs, compaction, flushed, adopted } in changes {
+            let stands = |family: &&FamilyState| all_in_place(family, inputs) && family.has_oldest(flushed);
+            let family = state.families.get(&edit.family).filter(stands);
             stood.push(family.is_some());
-            standing.extend(family.map(|family| {
-                let (base, tables) = (family.version.clone(), family.family.tables().clone());
-                Standing { edit, base, tables, and_then }
-            }));
+            let Some(family) = family else { continue };
+            if !flushed.is_empty() {
+                self.advance_if_unused(family);
+                let unneeded = family.unneeded_without(flushed);
+                edit.flushed_through = Some(unneeded.through);
+                edit.linked_ingests = unneeded.linked;
+            }
+            let (base, tables) = (family.version.clone(), family.family.tables().clone());
+            standing.push(Standing { edit, base, tables, compaction, flushed, adopted });
         }
         (standing, stood)
     }
@@ -168,7 +189,7 @@ impl Core {
             let state = self.state.lock();
             let commit = self.commit.lock();
             for family in state.families.values() {
-                if family.queue.is_empty() && family.mutable.is_unused() {
+                if family.mutable.is_unused() {
                     family.mutable.advance_empty_to(commit.last_seq);
                 }
             }
@@ -177,6 +198,14 @@ impl Core {
         };
         self.logs.release_through(needed_after);
         self.upkeep.raise();
+    }
+
+    /// As [`release_logs`](Self::release_logs) does for a family that holds nothing unflushed. Under the state lock.
+    fn advance_if_unused(&self, family: &FamilyState) {
+        let commit = self.commit.lock();
+        if family.mutable.is_unused() {
+            family.mutable.advance_empty_to(commit.last_seq);
+        }
     }
 
     /// Flushes the families that hold the oldest log, while the logs together are over their limit.

@@ -114,9 +114,7 @@ impl Core {
             let sealed = dropped.queue.iter().filter_map(|entry| entry.charge());
             sealed.for_each(|charge| charge.left_queue());
             dropped.mutable.memtable_charge().left_queue();
-            for (_, file) in dropped.version.all_files() {
-                file.mark_obsolete(); // the edit is durable (V3)
-            }
+            dropped.tables().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
         }
         self.release_logs();
         self.state_changed.notify_all();
@@ -138,11 +136,9 @@ impl Core {
         }
         self.state_changed.notify_all();
         self.wait_until(|state| {
-            Ok(goals.iter().all(|(id, through)| {
-                let done =
-                    |family: &FamilyState| family.queue.last().is_none_or(|oldest| oldest.created_at() >= *through);
-                state.families.get(id).is_none_or(done)
-            }))
+            Ok(goals
+                .iter()
+                .all(|(id, through)| state.families.get(id).is_none_or(|family| family.is_flushed_through(*through))))
         })
     }
 

@@ -41,7 +41,7 @@ mod start;
 use reading::Attempt;
 
 pub(crate) use destroy::destroy;
-pub(crate) use identity::new_identity;
+pub(crate) use identity::{new_identity, new_session};
 
 /// What [`open`] hands to the database's handle.
 pub(crate) struct Opened {
@@ -241,7 +241,9 @@ impl<'a> Opening<'a> {
         let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
         let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
         let view = family.view_full();
-        Ok(FamilyState::new(family, &view, through))
+        let mut state = FamilyState::new(family, &view, through);
+        state.linked_ingests.clone_from(&stored.linked_ingests);
+        Ok(state)
     }
 
     /// The options to open a stored family with; `None` where it is not to be opened (reading only).
@@ -401,7 +403,7 @@ impl Core {
             comparator: family.family.order().user.name().to_owned(),
             log_number,
             flushed_through: family.flushed_through,
-            linked_ingests: Vec::new(),
+            linked_ingests: family.linked_ingests.clone(),
             version: family.version.clone(),
         };
         ManifestSnapshot {

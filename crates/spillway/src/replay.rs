@@ -14,9 +14,10 @@ use memtable::Entry;
 
 use crate::context::Context;
 use crate::core::FamilyState;
-use crate::flush::flushable::{Flushable, QueuedMemtable};
-use crate::flush::job::FlushPlan;
+use crate::flush::flushable::QueuedMemtable;
+use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::flush::rewrite;
+use crate::ingest::link::{self, Ground};
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::{LogEnd, VersionEdit};
@@ -25,6 +26,7 @@ use crate::version::recover::Recovered;
 use crate::write::batch::BatchReader;
 use crate::write::commit::entries_of;
 
+mod ingests;
 pub(crate) mod own_logs;
 mod rocksdb_logs;
 pub(crate) mod row;
@@ -202,22 +204,31 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
     Ok(())
 }
 
-/// Turns the queue into a table. The MANIFEST written at the end of recovery is the first to name it; a crash before
-/// leaves an orphan, and the logs as they were.
+/// Turns the queue into tables. The MANIFEST written at the end of recovery is the first to name them; a crash before
+/// leaves orphans, and the logs as they were.
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
-    let entries: Vec<Arc<dyn Flushable>> = family.queue.iter().rev().cloned().collect();
-    let Some(through) = entries.last().and_then(|entry| entry.largest_seq()) else { return Ok(()) };
-    let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
-    let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
-    if let Some(table) = rewrite::run(context, &plan, &captured)? {
-        let mut edit = VersionEdit::new(family.family.id());
-        edit.added.push((0, table));
-        let mut builder = VersionBuilder::new(&family.version, family.family.tables());
+    while let entries = next_to_flush(&family.queue)
+        && let Some(through) = entries.last().and_then(|entry| entry.largest_seq())
+    {
+        if family.mutable.is_unused() {
+            family.mutable.advance_empty_to(through);
+        }
+        let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
+        let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
+        let edit = if plan.is_of_ingests() {
+            link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?.edit(&plan)
+        } else {
+            let mut edit = VersionEdit::new(family.family.id());
+            edit.added.extend(rewrite::run(context, &plan, &captured)?.map(|table| (0, table)));
+            edit
+        };
+        let handles = link::handles(&plan);
+        let mut builder = VersionBuilder::new(&family.version, family.family.tables()).adopting(&handles);
         builder.apply(&edit)?;
         family.version = Arc::new(builder.build()?.version);
+        let unneeded = family.unneeded_without(&plan.entries);
+        family.end_flush(plan.entries.len(), &unneeded);
     }
-    family.queue.clear();
-    family.flushed_through = through;
     drop(family.publish_view()); // or the view before would keep what was flushed in memory
     Ok(())
 }

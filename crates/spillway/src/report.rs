@@ -40,8 +40,12 @@ pub struct LiveFile {
     pub family: String,
     pub level: usize,
     pub number: FileNumber,
+    /// The file that the table lies in.
     pub path: PathBuf,
+    /// Bytes of the file; of a virtual table its share of them, about.
     pub bytes: u64,
+    /// Only a part of the file counts, the one between the keys below; other tables can lie in it too.
+    pub is_virtual: bool,
     /// User keys, both inclusive, save for a range tombstone's end.
     pub smallest: Vec<u8>,
     pub largest: Vec<u8>,
@@ -86,8 +90,9 @@ impl Db {
                 family: family.name().to_owned(),
                 level,
                 number: file.number(),
-                path: self.core().context.table_path(file.number()),
+                path: self.core().context.table_path(file.meta.physical_number()),
                 bytes: file.meta.file_bytes,
+                is_virtual: file.meta.is_virtual(),
                 smallest: file.smallest_user_key().to_vec(),
                 largest: file.largest_user_key().to_vec(),
                 smallest_seq: file.meta.smallest_seq,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result};
-use vfs::{FileKind, IfExists, IoClass, Vfs};
+use vfs::{AppendFile, FileKind, IfExists, IoClass, RandomFile, Vfs};
 
 use crate::version::file_name;
 
@@ -65,22 +65,10 @@ impl Staging {
         let to = self.place_of(from)?;
         let source = self.vfs.open(from)?;
         let mut copy = self.vfs.create(&to, IfExists::Fail)?;
-        let end = bytes.unwrap_or(u64::MAX);
-        let mut buf = vec![0; COPY_BYTES];
-        let mut offset = 0;
-        while offset < end {
-            let want = (end - offset).min(COPY_BYTES as u64) as usize;
-            let part = buf.get_mut(..want).unwrap_or_default();
-            let read = source.read_at(offset, part, IoClass::Other)?;
-            copy.append(part.get(..read).unwrap_or_default(), IoClass::Other)?;
-            offset += read as u64;
-            if read < want {
-                break;
-            }
-        }
-        if bytes.is_some_and(|bytes| offset < bytes) {
-            let what = format!("the file ends after {offset} bytes of the {end} that it should have");
-            return Err(Error::corruption(what).at_path(from).at_offset(offset));
+        let copied = copy_bytes(&*source, &mut *copy, bytes.unwrap_or(u64::MAX), IoClass::Other, &|| Ok(()))?;
+        if let Some(bytes) = bytes.filter(|bytes| copied < *bytes) {
+            let what = format!("the file ends after {copied} bytes of the {bytes} that it should have");
+            return Err(Error::corruption(what).at_path(from).at_offset(copied));
         }
         copy.sync(IoClass::Other)
     }
@@ -107,6 +95,31 @@ impl Staging {
         let name = from.file_name().ok_or_else(|| Error::invalid_argument("not the path of a file").at_path(from))?;
         Ok(self.dir.join(name))
     }
+}
+
+/// Appends the first `end` bytes of a file, all that there are at the most, to another. `go_on` is asked between blocks.
+/// Returns how many there were.
+pub(crate) fn copy_bytes(
+    from: &dyn RandomFile,
+    to: &mut dyn AppendFile,
+    end: u64,
+    class: IoClass,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<u64> {
+    let mut buf = vec![0; COPY_BYTES];
+    let mut offset = 0;
+    while offset < end {
+        go_on()?;
+        let want = (end - offset).min(COPY_BYTES as u64) as usize;
+        let part = buf.get_mut(..want).unwrap_or_default();
+        let read = from.read_at(offset, part, class)?;
+        to.append(part.get(..read).unwrap_or_default(), class)?;
+        offset += read as u64;
+        if read < want {
+            break;
+        }
+    }
+    Ok(offset)
 }
 
 impl Drop for Staging {

@@ -7,7 +7,7 @@ use base::extend::PrefixExtractor;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::{InternalOrder, Result};
-use table::{BlockBasedTable, BlockCache, Table, TableContext};
+use table::{BlockBasedTable, BlockCache, BoundedTable, Table, TableContext};
 use vfs::IoClass;
 
 use crate::context::Context;
@@ -40,7 +40,7 @@ impl Opener {
 
 impl TableOpener for Opener {
     fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
-        let path = self.paths.table(meta.path_id, meta.number)?;
+        let path = self.paths.table(meta.path_id, meta.physical_number())?;
         let Some(meter) = self.context.meter() else { return self.open_at(&path, meta) };
         let start = meter.now();
         let opened = self.open_at(&path, meta);
@@ -67,6 +67,17 @@ impl Opener {
             class: IoClass::Foreground,
             statistics: self.context.statistics.clone(),
         };
-        Ok(BlockBasedTable::open(file, path, meta.file_bytes, &context)?)
+        counted(meta, &self.order, BlockBasedTable::open(file, path, meta.physical_bytes(), &context)?)
+    }
+}
+
+/// What of an open file counts as the table: all, or the part that a virtual table is.
+///
+/// # Errors
+/// What reading the table's index yields.
+pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<BlockBasedTable>) -> Result<Arc<dyn Table>> {
+    match meta.part() {
+        Some(part) => Ok(BoundedTable::new(file, order.clone(), part)?),
+        None => Ok(file),
     }
 }

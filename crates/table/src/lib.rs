@@ -4,6 +4,7 @@
 //! allocated (B2).
 
 mod block;
+mod bounded;
 pub mod cache;
 mod cached;
 mod compress;
@@ -18,6 +19,7 @@ mod properties;
 mod reader;
 mod writer;
 
+pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
 pub use dump::{DumpPart, dump};
 pub use properties::{ExternalFile, Properties};

@@ -111,6 +111,15 @@ named_metrics! {
         /// Too many writes were in flight.
         StallPipelineMicros => "spillway.stall.pipeline.micros",
         LargeBatches => "spillway.large.batches",
+        /// Ingests, by family: put under the mutable memtable, or above it with a fresh one on top.
+        IngestUnder => "spillway.ingest.under",
+        IngestAbove => "spillway.ingest.above",
+        IngestTables => "spillway.ingest.tables",
+        IngestBytes => "spillway.ingest.bytes",
+        /// Ingested tables by the level they were given: 0, the last, or one between.
+        IngestPlacedL0 => "spillway.ingest.placed.l0",
+        IngestPlacedMiddle => "spillway.ingest.placed.middle",
+        IngestPlacedLast => "spillway.ingest.placed.last",
     }
 }
 
@@ -135,5 +144,11 @@ named_metrics! {
         FlushTime => "rocksdb.db.flush.micros",
         /// What a writer spent on replacing a full memtable.
         MemtableSwitch => "spillway.memtable.switch.micros",
+        IngestPrepare => "spillway.ingest.prepare.micros",
+        /// From the call to the return, the log's sync included.
+        IngestCommit => "spillway.ingest.commit.micros",
+        /// The commit lock, in nanoseconds: the longest that an ingest can have held up a writer.
+        IngestCommitLock => "spillway.ingest.commit.lock.nanos",
+        IngestLink => "spillway.ingest.link.micros",
     }
 }

@@ -225,6 +225,10 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
         self.tombstones.fragmented(&self.list.arena)
     }
 
+    fn is_ready_to_seek(&self) -> bool {
+        self.tombstones.is_built(&self.list.arena)
+    }
+
     fn entries(&self) -> u64 {
         self.stripes.totals().entries
     }

@@ -214,6 +214,10 @@ impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
         self.tombstones.fragmented(self.arena())
     }
 
+    fn is_ready_to_seek(&self) -> bool {
+        self.tombstones.is_built(self.arena())
+    }
+
     fn entries(&self) -> u64 {
         self.tree.space.stripes.totals().entries
     }

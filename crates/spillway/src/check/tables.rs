@@ -8,6 +8,7 @@ use table::{BlockBasedTable, Table, TableContext, TableReadOptions};
 use vfs::IoClass;
 
 use super::Check;
+use crate::tables::counted;
 use crate::version::file_name::{self, FileType};
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
@@ -35,7 +36,7 @@ impl Check<'_> {
     }
 
     fn path_of(&self, meta: &FileMeta) -> PathBuf {
-        self.dir.join(file_name::format(FileType::Table, meta.number))
+        self.dir.join(file_name::format(FileType::Table, meta.physical_number()))
     }
 
     fn check_one(&mut self, meta: &FileMeta, order: &InternalOrder) {
@@ -55,7 +56,7 @@ impl Check<'_> {
     }
 
     /// Returns the table's entries.
-    fn check_table(&self, path: &Path, meta: &FileMeta, order: &InternalOrder) -> Result<u64> {
+    fn check_table(&mut self, path: &Path, meta: &FileMeta, order: &InternalOrder) -> Result<u64> {
         let file = match self.vfs().open(path) {
             Err(error) if error.is_not_found() => return Err(Error::corruption("the table is missing")),
             opened => opened?,
@@ -66,10 +67,19 @@ impl Check<'_> {
             class: IoClass::Other,
             ..TableContext::default()
         };
-        let table = BlockBasedTable::open(file, path, meta.file_bytes, &context)?;
-        table.verify()?;
-        check_span(&table, meta, order)?;
-        Ok(table.properties().entries)
+        let table = BlockBasedTable::open(file, path, meta.physical_bytes(), &context)?;
+        if self.verified.insert(meta.physical_number()) {
+            table.verify()?;
+        }
+        let table = counted(meta, order, table)?;
+        let entries = check_span(&table, meta, order)?;
+        if !meta.is_virtual() {
+            return Ok(table.properties().entries);
+        }
+        if entries == 0 {
+            return Err(Error::corruption("the file has nothing between the bounds that the MANIFEST gives"));
+        }
+        Ok(entries)
     }
 
     /// Tables below level 0 do not overlap.
@@ -80,23 +90,30 @@ impl Check<'_> {
         });
         for ((level, a), (next_level, b)) in sorted.iter().zip(sorted.iter().skip(1)) {
             if level == next_level && order.compare(&a.largest, &b.smallest).is_ge() {
-                let other = file_name::format(FileType::Table, b.number);
-                let what = format!("the table overlaps {other} in level {level} of \"{}\"", family.name);
+                let (a_name, b_name) = (table_name(a), table_name(b));
+                let what = format!("table {a_name} overlaps {b_name} in level {level} of \"{}\"", family.name);
                 self.report.problem(Error::corruption(what).at_path(self.path_of(a)));
             }
         }
     }
 }
 
-/// Entries lie within the span of keys and of numbers that the MANIFEST gives.
-fn check_span(table: &Arc<BlockBasedTable>, meta: &FileMeta, order: &InternalOrder) -> Result<()> {
+fn table_name(meta: &FileMeta) -> String {
+    file_name::format(FileType::Table, meta.number)
+}
+
+/// Entries lie within the span of keys and of numbers that the MANIFEST gives. Returns how many there are, pieces of
+/// range tombstones among them.
+fn check_span(table: &Arc<dyn Table>, meta: &FileMeta, order: &InternalOrder) -> Result<u64> {
     let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
     let mut valid = cursor.seek_to_first();
     if valid && order.compare(cursor.key(), &meta.smallest).is_lt() {
         return Err(outside("starts below the smallest key", cursor.key()));
     }
+    let mut entries = 0;
     while valid {
+        entries += 1;
         let entry = ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
         check_number(entry.seq, meta)?;
         valid = cursor.next();
@@ -109,7 +126,11 @@ fn check_span(table: &Arc<BlockBasedTable>, meta: &FileMeta, order: &InternalOrd
     // The keys of tombstones are cut to the table's span when they are read, so only their numbers must fit.
     let tombstones = table.tombstones();
     let fragments = tombstones.iter().flat_map(|all| all.fragments());
-    fragments.flat_map(|fragment| &fragment.seqs).try_for_each(|seq| check_number(*seq, meta))
+    for seq in fragments.flat_map(|fragment| &fragment.seqs) {
+        entries += 1;
+        check_number(*seq, meta)?;
+    }
+    Ok(entries)
 }
 
 fn check_number(seq: SeqNo, meta: &FileMeta) -> Result<()> {

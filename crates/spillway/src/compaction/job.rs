@@ -12,7 +12,7 @@ pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Work};
 use crate::core::{Core, FamilyState, State};
-use crate::install::all_in_place;
+use crate::install::Change;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
 
@@ -121,14 +121,8 @@ impl Core {
         let mut edit = VersionEdit::new(plan.family.id());
         edit.added.extend(files.iter().map(|file| (pick.output_level, file.clone())));
         edit.deleted = inputs.clone();
-        let installed = self.install(
-            edit,
-            |family| all_in_place(family, &inputs),
-            |family| {
-                family.compactions.end(plan.id);
-                family.refresh_pending_bytes();
-            },
-        )?;
+        let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
+        let installed = self.install(change)?;
         if !installed && !pick.trivial_move {
             run::discard(&self.context, files);
         }

@@ -15,7 +15,7 @@ use crate::flush::job::wants_flush;
 /// What becomes of files that are in the range's deepest level already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BottommostLevelCompaction {
-    /// They stay as they are.
+    /// They stay as they are, virtual ones excepted: those are rewritten whatever is asked for.
     Skip,
     /// They are rewritten if the family has a compaction filter.
     #[default]
@@ -78,6 +78,9 @@ impl Db {
         })
     }
 }
+
+/// No file has a smaller number.
+const NO_NUMBER: FileNumber = FileNumber(0);
 
 /// A call in progress.
 struct Call<'a> {
@@ -161,16 +164,16 @@ impl Call<'_> {
         for level in 1..deepest {
             self.take_down(level, may_move)?;
         }
+        let bottom = deepest.max(base);
         let before = match self.options.bottommost_level_compaction {
-            BottommostLevelCompaction::Skip => None,
-            BottommostLevelCompaction::IfHaveCompactionFilter if !has_filter => None,
-            BottommostLevelCompaction::ForceOptimized => Some(first_new),
-            _ => Some(self.core.context.numbers.peek()),
+            _ if deepest == 0 => NO_NUMBER, // what was in level 0 alone has just been written, or moved
+            BottommostLevelCompaction::Skip => NO_NUMBER,
+            BottommostLevelCompaction::IfHaveCompactionFilter if !has_filter => NO_NUMBER,
+            BottommostLevelCompaction::ForceOptimized => first_new,
+            _ => self.core.context.numbers.peek(),
         };
-        if let Some(before) = before.filter(|_| deepest > 0) {
-            self.rewrite(deepest, before)?;
-        }
-        Ok(deepest.max(base))
+        self.rewrite(bottom, before)?;
+        Ok(bottom)
     }
 
     /// Compacts what a level has of the range into the next one; returns the level written into last.
@@ -190,7 +193,7 @@ impl Call<'_> {
         }
     }
 
-    /// Rewrites the files of a level that have smaller numbers.
+    /// Rewrites the files of a level that have smaller numbers, and virtual ones.
     fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
         let request =
             RangeRequest { level, start: self.start, end: self.end, in_place_before: Some(before), may_move: false };

@@ -105,10 +105,17 @@ struct Running {
     span: Span,
 }
 
+/// Places that a job is about to put tables into.
+struct Reserved {
+    id: u64,
+    places: Vec<(usize, Span)>,
+}
+
 /// The compactions of one family that run now.
 #[derive(Default)]
 pub struct FamilyCompactions {
     running: Vec<Running>,
+    reserved: Vec<Reserved>,
     last_id: u64,
     /// Calls that keep automatic compactions from being picked: they wait for files, or asked to be alone.
     holds: usize,
@@ -148,9 +155,27 @@ impl FamilyCompactions {
         of_level.fold((0, 0), |(files, bytes), taken| (files + taken.1, bytes + taken.2))
     }
 
-    /// Whether a running compaction may write into the span of that level.
+    /// Whether a running compaction, or a job that reserved it, may write into the span of that level.
     pub fn writes_into(&self, order: &UserOrder, level: usize, span: &Span) -> bool {
-        self.running.iter().any(|running| running.output_level == level && running.span.overlaps(order, span))
+        self.outputs().any(|(taken, by)| taken == level && by.overlaps(order, span))
+    }
+
+    /// Levels and spans that tables may come into.
+    pub fn outputs(&self) -> impl Iterator<Item = (usize, &Span)> {
+        let running = self.running.iter().map(|running| (running.output_level, &running.span));
+        let reserved = self.reserved.iter().flat_map(|reserved| &reserved.places);
+        running.chain(reserved.map(|(level, span)| (*level, span)))
+    }
+
+    /// Keeps compactions from writing into these places until [`end_reservation`](Self::end_reservation).
+    pub fn reserve(&mut self, places: Vec<(usize, Span)>) -> u64 {
+        self.last_id += 1;
+        self.reserved.push(Reserved { id: self.last_id, places });
+        self.last_id
+    }
+
+    pub fn end_reservation(&mut self, id: u64) {
+        self.reserved.retain(|reserved| reserved.id != id);
     }
 
     /// Whether a running compaction takes files out of level 0.

@@ -55,6 +55,11 @@ impl Span {
         end.is_lt() || (end.is_eq() && self.end_is_exclusive)
     }
 
+    /// Whether a key that is not before the span is in it.
+    pub fn reaches(&self, order: &UserOrder, user_key: &[u8]) -> bool {
+        !self.ends_before(order, user_key)
+    }
+
     pub fn overlaps(&self, order: &UserOrder, other: &Span) -> bool {
         !self.ends_before(order, &other.start) && !other.ends_before(order, &self.start)
     }

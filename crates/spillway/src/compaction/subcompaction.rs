@@ -14,7 +14,6 @@ use super::output::{OutputRules, Outputs};
 use super::run::Work;
 use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
 use crate::read::merging::MergingCursor;
-use crate::read::tombstones::clipped;
 use crate::version::table_file::{FileMeta, TableFile};
 
 /// Bytes read ahead in every input: compactions read everything, in order.
@@ -85,7 +84,7 @@ fn tombstones(work: &Work, range: &UserBounds) -> Result<Vec<Arc<FragmentedTombs
     let mut all = Vec::new();
     for (_, file) in work.pick.files().filter(|(_, file)| !range.exclude(order, file)) {
         if let Some(tombstones) = file.open()?.tombstones() {
-            all.push(clipped(&order.user, &file.meta, tombstones));
+            all.push(file.meta.tombstones_inside(&tombstones));
         }
     }
     Ok(all)

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::held::HeldMemtable;
+use crate::ingest::queued::QueuedIngest;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
@@ -41,6 +42,11 @@ pub trait Flushable: Send + Sync {
 
     /// The memtable, where this is one.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
+
+    /// The ingest, where this is one: its flush gives its tables levels, and writes nothing.
+    fn as_ingest(&self) -> Option<&QueuedIngest> {
+        None
+    }
 }
 
 /// A memtable in the queue: the mutable one, or one that is sealed.

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
-use crate::flush::job::{FlushPlan, still_at_the_old_end};
+use crate::flush::job::FlushPlan;
 use crate::flush::rewrite;
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
@@ -61,11 +61,13 @@ impl Core {
         self.sync_beside(logged);
         let start = self.context.vfs.now();
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
-        let tables = build_all(&self.context, plans, &snapshots)?;
+        let (links, rewrites): (Vec<_>, Vec<_>) = plans.iter().cloned().partition(|plan| plan.is_of_ingests());
+        let tables = build_all(&self.context, &rewrites, &snapshots)?;
         // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
         self.logs.sync_through(logged, || logged)?;
-        self.install_flushes(plans, &tables)?;
-        for (plan, table) in plans.iter().zip(&tables) {
+        self.install_flushes(&rewrites, &tables)?;
+        links.iter().try_for_each(|plan| self.link(plan, &snapshots))?;
+        for (plan, table) in rewrites.iter().zip(&tables) {
             let Some(table) = table else { continue };
             let family = plan.family.name().to_owned();
             let duration_us = (self.context.vfs.now().saturating_sub(start)).as_micros() as u64;
@@ -87,6 +89,9 @@ impl Core {
     }
 
     fn install_flushes(&self, plans: &[Arc<FlushPlan>], tables: &[Built]) -> Result<()> {
+        if plans.is_empty() {
+            return Ok(());
+        }
         let changes = plans.iter().zip(tables).map(|(plan, table)| change_of(plan, table)).collect();
         let installed = self.install_all(changes)?;
         for ((plan, table), installed) in plans.iter().zip(tables).zip(installed) {
@@ -106,22 +111,12 @@ impl Core {
 
 fn change_of<'a>(plan: &'a FlushPlan, table: &Built) -> Change<'a> {
     let mut edit = VersionEdit::new(plan.family.id());
-    edit.flushed_through = Some(plan.through);
     edit.added.extend(table.iter().map(|table| (0, table.clone())));
-    let count = plan.entries.len();
-    Change {
-        edit,
-        still_stands: Box::new(|family| still_at_the_old_end(family, &plan.entries)),
-        and_then: Box::new(move |family| {
-            family.queue.truncate(family.queue.len() - count);
-            assert!(plan.through >= family.flushed_through, "flushed-through only grows (F2)");
-            family.flushed_through = plan.through;
-        }),
-    }
+    Change { edit, inputs: &[], compaction: None, flushed: &plan.entries, adopted: &[] }
 }
 
 /// A table that nothing names; left for the next open where it cannot be deleted.
-fn remove_table(context: &Context, table: &FileMeta) {
+pub(crate) fn remove_table(context: &Context, table: &FileMeta) {
     if let Err(error) = context.vfs.remove_file(&context.table_path(table.number)) {
         tracing::warn!(%error, "cannot delete the output of a flush that does not count");
     }

@@ -7,6 +7,7 @@ use base::{FamilyId, SeqNo};
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
+use crate::ingest::queued::QueuedIngest;
 use crate::version::version::Version;
 
 /// What to flush: plain data, fixed when it is picked.
@@ -14,10 +15,33 @@ pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2).
+    /// Oldest first, from the queue's old end (Q2). All of them ingests, whose tables are linked, or none, and they are
+    /// rewritten as one table.
     pub entries: Vec<Arc<dyn Flushable>>,
     /// The largest number in them.
     pub through: SeqNo,
+}
+
+impl FlushPlan {
+    /// The entries, where they are ingests.
+    pub fn ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
+        self.entries.iter().filter_map(|entry| entry.as_ingest())
+    }
+
+    pub fn is_of_ingests(&self) -> bool {
+        self.ingests().next().is_some()
+    }
+}
+
+/// The longest run of entries at a queue's old end that leave it the same way, oldest first. An ingest with an excise is
+/// the first of its run: it is to find in tables whatever it removes. `queue` is youngest first.
+pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
+    let is_ingest = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some();
+    let excises = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(|ingest| ingest.excise().is_some());
+    let Some(first) = queue.last() else { return Vec::new() };
+    let rest = queue.iter().rev().skip(1);
+    let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry));
+    std::iter::once(first).chain(alike).cloned().collect()
 }
 
 impl Core {
@@ -29,11 +53,11 @@ impl Core {
         self.plan_flush(state, id)
     }
 
-    /// Takes on the flush of everything that a family has sealed. Nobody else may be flushing it.
+    /// Takes on the flush of what a family has sealed, as far as it leaves the queue the same way. Nobody else may be flushing it.
     pub(crate) fn plan_flush(&self, state: &mut State, id: FamilyId) -> Option<FlushPlan> {
         let family = state.families.get_mut(&id)?;
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
-        let entries: Vec<_> = family.queue.iter().rev().cloned().collect();
+        let entries = next_to_flush(&family.queue);
         let through = entries.last().and_then(|entry| entry.largest_seq())?;
         family.flushing = true;
         let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
@@ -42,19 +66,14 @@ impl Core {
     }
 }
 
-/// Whether a family has something to flush: enough sealed entries, or any that somebody waits for.
+/// Whether a family has something to flush: enough sealed entries, an ingest, or any that somebody waits for.
 pub(crate) fn wants_flush(family: &FamilyState) -> bool {
     let enough = family.family.options().min_write_buffer_number_to_merge;
     let wanted = family.flush_wanted_through;
     // The second is for those that no write was noted to: only their memory can be waited for.
-    let waited_for = |oldest: &Arc<dyn Flushable>| {
-        oldest.created_at() < wanted || oldest.largest_seq().is_some_and(|largest| largest <= wanted)
+    let waited_for = |entry: &Arc<dyn Flushable>| {
+        entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
     };
-    family.queue.last().is_some_and(|oldest| family.queue.len() >= enough || waited_for(oldest))
-}
-
-/// Whether the entries are what the queue's old end still is (V2).
-pub(crate) fn still_at_the_old_end(family: &FamilyState, entries: &[Arc<dyn Flushable>]) -> bool {
-    let same = |(a, b): (&Arc<dyn Flushable>, &Arc<dyn Flushable>)| Arc::ptr_eq(a, b);
-    family.queue.len() >= entries.len() && family.queue.iter().rev().zip(entries).all(same)
+    let Some(oldest) = family.queue.last() else { return false };
+    oldest.as_ingest().is_some() || family.queue.len() >= enough || family.queue.iter().any(waited_for)
 }

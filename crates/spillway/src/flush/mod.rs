@@ -4,5 +4,6 @@ pub mod flushable;
 pub(crate) mod group;
 pub mod held;
 pub(crate) mod job;
+pub(crate) mod progress;
 pub mod rebased;
 pub(crate) mod rewrite;

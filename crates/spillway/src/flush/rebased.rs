@@ -12,12 +12,15 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
+use crate::write::join::{Given, Joins};
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
 /// A memtable under numbers of its own.
 pub struct RebasedMemtable {
     held: HeldMemtable,
+    /// Numbers that go to something else of the same change before the batch's first.
+    numbers_before: u64,
     numbers: OnceLock<Numbers>,
     /// Under the numbers outside; made when first asked for.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
@@ -33,14 +36,9 @@ struct Numbers {
 }
 
 impl RebasedMemtable {
-    /// The memtable is sealed, and numbered from 1.
-    pub fn new(held: HeldMemtable) -> Arc<Self> {
-        Arc::new(RebasedMemtable { held, numbers: OnceLock::new(), tombstones: OnceLock::new() })
-    }
-
-    /// Says that the batch has the numbers `base + 1 ..= largest`. Before it is in any view.
-    pub fn set_numbers(&self, base: SeqNo, largest: SeqNo, logged_through: LogPosition) {
-        assert!(self.numbers.set(Numbers { base, largest, logged_through }).is_ok(), "a batch takes its numbers once");
+    /// The memtable is sealed, and numbered from 1. `numbers_before` of the change's numbers are not the batch's.
+    pub fn new(held: HeldMemtable, numbers_before: u64) -> Arc<Self> {
+        Arc::new(RebasedMemtable { held, numbers_before, numbers: OnceLock::new(), tombstones: OnceLock::new() })
     }
 
     fn raised_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
@@ -105,6 +103,14 @@ impl Flushable for RebasedMemtable {
     /// None: the memtable inside is numbered otherwise than what readers may see.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
         None
+    }
+}
+
+impl Joins for RebasedMemtable {
+    fn set_numbers(&self, given: &Given) {
+        let base = SeqNo(given.before.0 + self.numbers_before);
+        let numbers = Numbers { base, largest: given.last, logged_through: given.log_end };
+        assert!(self.numbers.set(numbers).is_ok(), "a batch takes its numbers once");
     }
 }
 
@@ -208,7 +214,7 @@ mod tests {
             let seq = SeqNo(i as u64 + 1);
             memtable.insert(Entry { user_key: key.as_bytes(), seq, kind: *kind, value: value.as_bytes() });
         }
-        RebasedMemtable::new(HeldMemtable::new(memtable, 1 << 16, &MemtableMaking::inline()))
+        RebasedMemtable::new(HeldMemtable::new(memtable, 1 << 16, &MemtableMaking::inline()), 2)
     }
 
     #[test]
@@ -219,7 +225,7 @@ mod tests {
             ("a", ValueKind::Value, "3"),
             ("c", ValueKind::RangeDeletion, "d"),
         ]);
-        batch.set_numbers(SeqNo(100), SeqNo(104), 0);
+        batch.set_numbers(&Given { before: SeqNo(98), last: SeqNo(104), log_end: 0 });
         let options = TableReadOptions::default();
         let seen = |seq| {
             let mut seen = Vec::new();

@@ -1,6 +1,9 @@
 //! A flush the plain way: the entries of one or more memtables, written as one table of level 0.
 
+use std::sync::Arc;
+
 use base::metrics::{Histogram, Ticker, record, tick};
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, Result};
 use table::TableReadOptions;
 use vfs::IoClass;
@@ -28,10 +31,17 @@ pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapsh
     let young_first = plan.entries.iter().rev();
     let mut cursors =
         young_first.map(|entry| entry.clone().cursor(&options)).collect::<Result<Vec<Box<dyn Cursor>>>>()?;
+    let mut tombstones = Vec::new();
+    for entry in &plan.entries {
+        tombstones.extend(entry.tombstones()?);
+    }
     let table = match cursors.len() {
         // One memtable passes through without a heap.
-        1 => write(context, plan, captured, cursors.swap_remove(0))?,
-        _ => write(context, plan, captured, MergingCursor::new(plan.family.order().clone(), cursors))?,
+        1 => write(context, plan, captured, (cursors.swap_remove(0), tombstones))?,
+        _ => {
+            let merged = MergingCursor::new(plan.family.order().clone(), cursors);
+            write(context, plan, captured, (merged, tombstones))?
+        }
     };
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::FlushTime, micros);
@@ -41,17 +51,26 @@ pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapsh
     Ok(table)
 }
 
+/// Writes a table that holds one range tombstone and nothing else.
+pub(crate) fn write_tombstone(
+    context: &Context,
+    plan: &FlushPlan,
+    captured: &CapturedSnapshots,
+    tombstone: RangeTombstone,
+) -> Result<Option<FileMeta>> {
+    let order = plan.family.order();
+    let tombstones = Arc::new(FragmentedTombstones::build(order.user.clone(), vec![tombstone]));
+    let nothing = MergingCursor::<Box<dyn Cursor>>::new(order.clone(), Vec::new());
+    write(context, plan, captured, (nothing, vec![tombstones]))
+}
+
 fn write<C: Cursor>(
     context: &Context,
     plan: &FlushPlan,
     captured: &CapturedSnapshots,
-    input: C,
+    (input, tombstones): (C, Vec<Arc<FragmentedTombstones>>),
 ) -> Result<Option<FileMeta>> {
     let family = FamilyRules::of(&plan.family);
-    let mut tombstones = Vec::new();
-    for entry in &plan.entries {
-        tombstones.extend(entry.tombstones()?);
-    }
     let rules = EntryRules {
         order: family.order.clone(),
         snapshots: captured.clone(),

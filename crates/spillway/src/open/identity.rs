@@ -38,7 +38,7 @@ pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
 }
 
 /// Twenty base-36 characters.
-pub(super) fn new_session(vfs: &dyn Vfs) -> String {
+pub(crate) fn new_session(vfs: &dyn Vfs) -> String {
     const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let mut number = (u128::from(vfs.random_u64()) << 64) | u128::from(vfs.random_u64());
     let digit = |_| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::{FileNumber, Result};
 
-use crate::core::Core;
+use crate::core::{Core, FamilyState};
 use crate::replay::remove_quietly;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
@@ -15,7 +15,7 @@ pub(super) fn remove(core: &Core) -> Result<()> {
     let context = &core.context;
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
-        state.families.values().flat_map(|f| f.version.all_files()).map(|(_, file)| file.number()).collect();
+        state.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number()).collect();
     drop(state);
     let logs: BTreeSet<FileNumber> = core.logs.pin_all().into_iter().map(|(number, _)| number).collect();
     let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
+use base::tombstone::{Fragment, FragmentedTombstones};
 use base::{FileNumber, SeqNo, UserOrder};
 use parking_lot::Mutex;
 
-use crate::version::table_file::{FileMeta, TableFile};
+use crate::version::table_file::TableFile;
 
 /// The tombstones of one flushable or table.
 struct Source {
@@ -25,7 +25,6 @@ struct Source {
 /// Where cursors that open tables on their way leave the tombstones they find. Clones of one rank share the list.
 #[derive(Clone)]
 pub struct CoverFeed {
-    order: UserOrder,
     rank: usize,
     shared: Arc<Feed>,
 }
@@ -48,44 +47,11 @@ impl CoverFeed {
     pub fn add(&self, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
         let mut list = self.shared.list.lock();
         if list.known.insert(file.number()) {
-            let tombstones = clipped(&self.order, &file.meta, tombstones);
+            let tombstones = file.meta.tombstones_inside(&tombstones);
             list.waiting.push(Source { rank: self.rank, tombstones, at: 0 });
             self.shared.added.fetch_add(1, Ordering::Relaxed);
         }
     }
-}
-
-/// The tombstones of a table as far as its bounds go. Older versions of RocksDB wrote a tombstone whole into every table
-/// that a compaction cut it over; outside the table it says nothing, and there may be newer entries there whose numbers
-/// have been zeroed since.
-pub fn clipped(order: &UserOrder, file: &FileMeta, all: Arc<FragmentedTombstones>) -> Arc<FragmentedTombstones> {
-    let (Some(first), Some(last)) = (all.fragments().first(), all.fragments().last()) else { return all };
-    let start = file.smallest_user_key();
-    let end = exclusive_end(order, file);
-    let past_end = |key: &[u8]| end.as_ref().is_some_and(|end| order.compare(key, end).is_gt());
-    if order.compare(&first.start, start).is_ge() && !past_end(&last.end) {
-        return all;
-    }
-    let mut inside = Vec::new();
-    for fragment in all.fragments() {
-        let from = if order.compare(&fragment.start, start).is_lt() { start } else { &fragment.start };
-        let to = end.as_deref().filter(|_| past_end(&fragment.end)).unwrap_or(&fragment.end);
-        let piece = |&seq| RangeTombstone { start: from.to_vec(), end: to.to_vec(), seq };
-        inside.extend(fragment.seqs.iter().map(piece));
-    }
-    Arc::new(FragmentedTombstones::build(order.clone(), inside))
-}
-
-/// The first user key past the table; `None` where the order gives no way to name it.
-fn exclusive_end(order: &UserOrder, file: &FileMeta) -> Option<Vec<u8>> {
-    let mut end = file.largest_user_key().to_vec();
-    if !file.largest_is_exclusive() {
-        if !matches!(order, UserOrder::Bytewise) {
-            return None;
-        }
-        end.push(0);
-    }
-    Some(end)
 }
 
 /// The tombstones of all sources of a view, at one sequence number.
@@ -144,12 +110,12 @@ impl CoverIndex {
 
     /// Adds the tombstones of a table, as far as its bounds go.
     pub fn add_table(&mut self, rank: usize, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
-        self.add(rank, clipped(&self.order, &file.meta, tombstones));
+        self.add(rank, file.meta.tombstones_inside(&tombstones));
     }
 
     /// For a child that will find tables with tombstones on its way.
     pub fn feed(&self, rank: usize) -> CoverFeed {
-        CoverFeed { order: self.order.clone(), rank, shared: self.feed.clone() }
+        CoverFeed { rank, shared: self.feed.clone() }
     }
 
     fn insert(&mut self, source: Source) {

@@ -1,8 +1,10 @@
 use base::ValueKind;
 use base::key::encode;
+use base::tombstone::RangeTombstone;
 
 use super::*;
 use crate::read::testing::{Random, fragmented};
+use crate::version::table_file::FileMeta;
 
 fn random_tombstones(random: &mut Random, count: u64) -> Vec<RangeTombstone> {
     (0..count)
@@ -60,8 +62,8 @@ fn a_table_covers_nothing_outside_its_bounds() {
         ..FileMeta::default()
     };
     let covers = |order: UserOrder, largest: Vec<u8>, key: &[u8]| {
-        let all = FragmentedTombstones::build(order.clone(), vec![whole(9)]);
-        clipped(&order, &meta(largest), Arc::new(all)).covering(key, SeqNo(9)).is_some()
+        let all = FragmentedTombstones::build(order, vec![whole(9)]);
+        meta(largest).tombstones_inside(&Arc::new(all)).covering(key, SeqNo(9)).is_some()
     };
     let ending_at = || encode(b"m", SeqNo(2), ValueKind::Value);
     let ending_before = || encode(b"m", SeqNo::MAX, ValueKind::RangeDeletion);
@@ -75,6 +77,6 @@ fn a_table_covers_nothing_outside_its_bounds() {
         smallest: encode(b"a", SeqNo(9), ValueKind::RangeDeletion),
         ..meta(encode(b"z", SeqNo::MAX, ValueKind::RangeDeletion))
     };
-    let same = clipped(&UserOrder::Bytewise, &spanning, tombstones.clone());
+    let same = spanning.tombstones_inside(&tombstones);
     assert!(Arc::ptr_eq(&same, &tombstones), "nothing to cut, nothing copied");
 }

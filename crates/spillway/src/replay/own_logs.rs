@@ -124,6 +124,7 @@ impl LogReplay<'_> {
         match record.kind {
             RecordKind::Batch => self.apply(record.payload, None),
             RecordKind::LargeBatch => self.apply_large(record.payload),
+            RecordKind::Ingest => self.apply_ingest(record.payload),
             RecordKind::Noop | RecordKind::End => Ok(()),
             kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
         }

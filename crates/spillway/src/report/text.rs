@@ -67,7 +67,9 @@ pub(super) fn tables(source: &Source<'_>) -> String {
             let name = file_name::format(FileType::Table, file.number());
             let (first, last) = (file.smallest_user_key().escape_ascii(), file.largest_user_key().escape_ascii());
             let (bytes, from, to) = (file.meta.file_bytes, file.meta.smallest_seq, file.meta.largest_seq);
-            let _ = writeln!(text, "{name}: {bytes} bytes, '{first}' .. '{last}', numbers {from} .. {to}");
+            let _ = write!(text, "{name}: {bytes} bytes, '{first}' .. '{last}', numbers {from} .. {to}");
+            let backing = file.meta.backing.map(|backing| file_name::format(FileType::Table, backing.number));
+            let _ = writeln!(text, "{}", backing.map_or(String::new(), |file| format!(", a part of {file}")));
         }
     }
     text

@@ -5,7 +5,7 @@
 //! sorted level.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use base::{Error, FileNumber, InternalOrder, Result, UserOrder};
@@ -23,6 +23,8 @@ pub struct VersionBuilder<'a> {
     store: &'a Arc<TableStore>,
     /// Where each table of a touched level stands in it; `None` for levels that no edit named.
     places: Vec<Option<HashMap<FileNumber, usize>>>,
+    /// Handles of tables that are in use and in no version yet.
+    adopted: HashMap<FileNumber, Arc<TableFile>>,
     changes: BTreeMap<FileNumber, Change>,
 }
 
@@ -51,7 +53,15 @@ struct LevelChange {
 
 impl<'a> VersionBuilder<'a> {
     pub fn new(base: &'a Version, store: &'a Arc<TableStore>) -> Self {
-        VersionBuilder { base, store, places: vec![None; base.num_levels()], changes: BTreeMap::new() }
+        let places = vec![None; base.num_levels()];
+        VersionBuilder { base, store, places, adopted: HashMap::new(), changes: BTreeMap::new() }
+    }
+
+    /// Has tables that the edits add take over these handles, so that an open table stays open and pins hold (Q3).
+    #[must_use]
+    pub fn adopting(mut self, handles: &[Arc<TableFile>]) -> Self {
+        self.adopted.extend(handles.iter().map(|file| (file.number(), file.clone())));
+        self
     }
 
     /// Applies one edit after those before it: first what it deletes, then what it adds.
@@ -103,6 +113,9 @@ impl<'a> VersionBuilder<'a> {
         if change.before.as_ref().is_some_and(|(_, _, file)| file.meta.path_id != meta.path_id) {
             return Err(refused(number, "changes its path, which a table never does"));
         }
+        if change.before.as_ref().is_some_and(|(_, _, file)| file.meta.backing != meta.backing) {
+            return Err(refused(number, "changes its file, which a table never does"));
+        }
         change.after = Some((level, meta.clone()));
         Ok(())
     }
@@ -117,14 +130,28 @@ impl<'a> VersionBuilder<'a> {
         Some((place, files.get(place)?.clone()))
     }
 
+    /// For the files of virtual tables that no handle is known of: tables of the base that lie in them. The base has some
+    /// but at recovery, since an edit that removes the last one adds these.
+    fn tables_in_files_of_new(&self) -> TablesInFiles {
+        let new = self.changes.values().filter(|change| change.before.is_none());
+        let backings = new.filter_map(|change| change.after.as_ref()?.1.backing);
+        let wanted: HashSet<FileNumber> = backings.map(|backing| backing.number).collect();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        let all = self.base.all_files().map(|(_, file)| (file.meta.physical_number(), file));
+        all.filter(|(number, _)| wanted.contains(number)).map(|(number, file)| (number, file.clone())).collect()
+    }
+
     /// The version after all edits.
     ///
     /// # Errors
     /// `Corruption`, naming both tables, where two overlap in a sorted level.
-    pub fn build(self) -> Result<BuiltVersion> {
+    pub fn build(mut self) -> Result<BuiltVersion> {
         let mut level_changes: Vec<LevelChange> = Vec::new();
         level_changes.resize_with(self.base.num_levels(), LevelChange::default);
         let mut removed = Vec::new();
+        let mut in_files = self.tables_in_files_of_new();
         for change in self.changes.into_values() {
             if let Some((level, place, _)) = &change.before
                 && let Some(of_level) = level_changes.get_mut(*level)
@@ -135,7 +162,8 @@ impl<'a> VersionBuilder<'a> {
                 (None, None) => {}
                 (Some((_, _, file)), None) => removed.push(file),
                 (before, Some((level, meta))) => {
-                    let file = handle(self.store, before.map(|(_, _, file)| file), meta);
+                    let known = before.map(|(_, _, file)| file).or_else(|| self.adopted.remove(&meta.number));
+                    let file = handle(self.store, known, meta, &mut in_files);
                     if let Some(of_level) = level_changes.get_mut(level) {
                         of_level.added.push(file);
                     }
@@ -156,13 +184,29 @@ impl<'a> VersionBuilder<'a> {
     }
 }
 
-/// The handle of a table that is in the next version: its old one, so that an open table stays open and pins hold.
-fn handle(store: &Arc<TableStore>, before: Option<Arc<TableFile>>, meta: FileMeta) -> Arc<TableFile> {
+/// Some table in each file that new virtual tables lie in.
+type TablesInFiles = HashMap<FileNumber, Arc<TableFile>>;
+
+/// The handle of a table that is in the next version: its old one, so that an open table stays open and pins hold; one
+/// beside another in its file, so that the file stays as long as either (Q3).
+fn handle(
+    store: &Arc<TableStore>,
+    before: Option<Arc<TableFile>>,
+    meta: FileMeta,
+    in_files: &mut TablesInFiles,
+) -> Arc<TableFile> {
     match before {
-        Some(file) if file.meta == meta => file,
-        Some(file) => file.with_meta(meta),
-        None => store.file(meta),
+        Some(file) if file.meta == meta => return file,
+        Some(file) => return file.with_meta(meta),
+        None => {}
     }
+    let Some(backing) = meta.backing else { return store.file(meta) };
+    let file = match in_files.get(&backing.number) {
+        Some(other) => other.beside(meta),
+        None => store.file(meta),
+    };
+    in_files.insert(backing.number, file.clone());
+    file
 }
 
 /// Newest first: by epoch, then by sequence numbers, then by number, as RocksDB has it.

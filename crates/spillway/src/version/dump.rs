@@ -107,6 +107,9 @@ impl Display for TableText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let meta = self.0;
         write!(f, "{} {} bytes {}..{}", meta.number, meta.file_bytes, KeyText(&meta.smallest), KeyText(&meta.largest))?;
+        if let Some(backing) = meta.backing {
+            write!(f, " in {} of {} bytes", backing.number, backing.file_bytes)?;
+        }
         write!(f, " seq {}..{} epoch {}", meta.smallest_seq, meta.largest_seq, meta.epoch_number)?;
         for (name, value) in [
             ("path", u64::from(meta.path_id)),

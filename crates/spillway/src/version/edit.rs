@@ -82,6 +82,7 @@ impl VersionEdit {
             || self.log_row.is_some()
             || self.log_dir.is_some()
             || !self.linked_ingests.is_empty()
+            || self.added.iter().any(|(_, meta)| meta.is_virtual())
     }
 }
 

@@ -8,6 +8,7 @@ use base::{Error, FamilyId, Result};
 
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
+use super::table_file::Backing;
 
 /// RocksDB's tags.
 mod tag {
@@ -57,9 +58,12 @@ mod private_tag {
     pub const LOG_DIR: u32 = BASE + 9;
     /// Reserved: the logs that a table's values lie in.
     pub const LOG_REFERENCES: u32 = BASE + 5;
-    /// Reserved: the part of a table's span that counts.
+    /// Behind a table that is added: the file of which it is a part.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
+
+/// Offsets in files are signed.
+const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 
 fn encode(out: &mut Vec<u8>, edit: &VersionEdit) {
     encode_private(out, edit);
@@ -85,6 +89,9 @@ fn encode(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     for (level, meta) in &edit.added {
         file_meta_codec::encode(out, *level, meta);
+        if let Some(backing) = meta.backing {
+            put_private(out, private_tag::TABLE_BOUNDS, &[meta.number.0, backing.number.0, backing.file_bytes]);
+        }
     }
     if edit.family != FamilyId::DEFAULT {
         put_tagged_number(out, tag::FAMILY, Some(u64::from(edit.family.0)));
@@ -203,6 +210,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
         tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
         private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW => decode_private(tag, reader, edit)?,
+        private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
         _ => pass_over(tag, reader)?,
     }
@@ -232,6 +240,27 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
 }
 
+/// The file that the table before it lies in. The part that counts is between the table's own bounds.
+fn decode_table_bounds(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
+    let mut field = Reader::new(reader.prefixed("private field")?);
+    let table = decode_number(&mut field, "virtual table")?;
+    let number = decode_number(&mut field, "file of a virtual table")?;
+    let backing = Backing { number, file_bytes: field.varint64("size of the file of a virtual table")? };
+    let refused = |what: &str| Err(Error::corruption(format!("virtual table {table} {what}")));
+    let Some((_, meta)) = edit.added.last_mut().filter(|(_, meta)| meta.number == table && !meta.is_virtual()) else {
+        return refused("does not stand behind the table itself");
+    };
+    if number == table {
+        return refused("is said to lie in a file of its own number");
+    }
+    if backing.file_bytes > FILE_BYTES_MAX || meta.file_bytes > backing.file_bytes {
+        let (share, bytes) = (meta.file_bytes, backing.file_bytes);
+        return refused(&format!("has {share} bytes of file {number}, which has {bytes}"));
+    }
+    meta.backing = Some(backing);
+    if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
+}
+
 fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
     let row = LogRow { oldest: decode_number(field, "oldest log")?, newest: decode_number(field, "newest log")? };
     if row.oldest > row.newest {
@@ -258,7 +287,6 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
             }
         }
         private_tag::LOG_REFERENCES => Err(Error::unsupported("a table whose values lie in logs")),
-        private_tag::TABLE_BOUNDS => Err(Error::unsupported("a table of which only a part counts")),
         _ if tag & tag::IGNORABLE_BIT != 0 => reader.prefixed("a field that may be passed over").map(drop),
         _ => Err(Error::unsupported("unknown, and not to be passed over")),
     }

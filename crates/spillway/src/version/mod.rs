@@ -8,6 +8,7 @@ pub mod current;
 pub mod dump;
 pub mod edit;
 pub mod edit_codec;
+pub mod excise;
 pub mod file_meta_codec;
 pub mod file_name;
 pub mod level;
@@ -17,6 +18,7 @@ pub mod recover;
 pub mod replay;
 pub mod snapshot;
 pub mod table_file;
+mod table_life;
 pub mod table_store;
 mod tail;
 #[expect(clippy::module_inception, reason = "the folder is named for what it revolves around")]

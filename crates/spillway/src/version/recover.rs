@@ -4,6 +4,7 @@
 //! hold as a whole or not at all (D3); an end that was cut off is passed over, damage anywhere else is an error that
 //! names its offset (D2).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -148,8 +149,10 @@ impl RecoveredFamily {
     /// # Errors
     /// `Corruption` naming the file that is missing or of another length.
     pub fn check_tables(&self, vfs: &dyn Vfs, paths: &TablePaths) -> Result<()> {
-        for (_, meta) in &self.tables {
-            let path = paths.table(meta.path_id, meta.number)?;
+        let mut checked = BTreeSet::new();
+        let files = self.tables.iter().map(|(_, meta)| (meta.path_id, meta.physical_number(), meta.physical_bytes()));
+        for (path_id, number, bytes) in files.filter(|file| checked.insert(*file)) {
+            let path = paths.table(path_id, number)?;
             let len = match vfs.metadata(&path) {
                 Ok(metadata) => metadata.len,
                 Err(error) if error.is_not_found() => {
@@ -158,8 +161,8 @@ impl RecoveredFamily {
                 }
                 Err(error) => return Err(error),
             };
-            if len != meta.file_bytes {
-                let what = format!("the table has {len} bytes, the MANIFEST says {}", meta.file_bytes);
+            if len != bytes {
+                let what = format!("the table has {len} bytes, the MANIFEST says {bytes}");
                 return Err(Error::corruption(what).at_path(path));
             }
         }

@@ -173,11 +173,12 @@ impl Replay {
         let mut last_seq = log_ends.iter().map(|end| end.last_seq).fold(last_seq, SeqNo::max);
         for (id, family) in self.families {
             let family = family.finish(id)?;
-            let numbers = family.tables.iter().map(|(_, meta)| meta.number);
+            let numbers = family.tables.iter().flat_map(|(_, meta)| [meta.number, meta.physical_number()]);
             largest_file = numbers.fold(largest_file, FileNumber::max);
             last_seq = family.last_seq().max(last_seq);
             families.push(family);
         }
+        check_backings(&families)?;
         Ok(Recovered {
             manifest,
             families,
@@ -255,6 +256,26 @@ impl Family {
         let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > through).collect();
         let (name, log_number) = (self.name, self.log_number);
         Ok(RecoveredFamily { id, name, comparator, log_number, flushed_through: through, linked_ingests, tables })
+    }
+}
+
+/// A file that virtual tables lie in belongs to them alone, all of one family, which agree on where and how long it is:
+/// it is deleted when the last of them goes (Q3).
+fn check_backings(families: &[RecoveredFamily]) -> Result<()> {
+    let tables = || families.iter().flat_map(|family| family.tables.iter().map(move |(_, meta)| (family.id, meta)));
+    let mut files = HashMap::new();
+    for (family, meta) in tables() {
+        let Some(backing) = meta.backing else { continue };
+        let file = (family, meta.path_id, backing.file_bytes);
+        if *files.entry(backing.number).or_insert(file) != file {
+            let name = file_name::format(FileType::Table, backing.number);
+            let what = format!("lies in {name}, of which another table says otherwise, or that is another family's");
+            return Err(refused(meta.number, &what));
+        }
+    }
+    match tables().find(|(_, meta)| files.contains_key(&meta.number)) {
+        Some((_, meta)) => Err(refused(meta.number, "is there, and virtual tables are said to lie in it")),
+        None => Ok(()),
     }
 }
 

@@ -1,17 +1,19 @@
 //! A table on disk, as versions hold it: what the MANIFEST says of it, and the open table while there is one.
 //!
 //! Every `Arc<TableFile>` is a pin (Q3): versions, cursors, checkpoints and backups hold clones. The last one to go hands
-//! the file to the purge queue, if an edit made it obsolete (V3).
+//! the file to the purge queue, if edits made every table in it obsolete (V3).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
-use base::{FileNumber, Result, SeqNo, ValueKind, key};
+use base::key::{self, is_exclusive_end};
+use base::tombstone::FragmentedTombstones;
+use base::{FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
-use table::Table;
+use table::{Table, TablePart};
 
-use super::purge::FileLife;
+use super::table_life::TableLife;
 use super::table_store::TableStore;
 
 /// What the MANIFEST says of a table: plain data.
@@ -21,7 +23,10 @@ pub struct FileMeta {
     /// Which of the family's directories holds the file.
     pub path_id: u32,
     pub temperature: u8,
+    /// Bytes of the file; of a virtual table its share of them, about.
     pub file_bytes: u64,
+    /// Where a virtual table lies; `None` for one that is its file.
+    pub backing: Option<Backing>,
     /// The first internal key. With [`largest`](Self::largest) it spans range tombstones too.
     pub smallest: Vec<u8>,
     /// The last internal key. Where a range tombstone ends the table this is its end at `SeqNo::MAX` with kind
@@ -45,7 +50,38 @@ pub struct FileMeta {
     pub unique_id: Option<(u64, u64)>,
 }
 
+/// The file that a virtual table is a part of: the part between its bounds. It has been a table's own once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backing {
+    pub number: FileNumber,
+    pub file_bytes: u64,
+}
+
 impl FileMeta {
+    pub fn is_virtual(&self) -> bool {
+        self.backing.is_some()
+    }
+
+    /// The number of the file that the table lies in.
+    pub fn physical_number(&self) -> FileNumber {
+        self.backing.map_or(self.number, |backing| backing.number)
+    }
+
+    /// Bytes of the file that the table lies in.
+    pub fn physical_bytes(&self) -> u64 {
+        self.backing.map_or(self.file_bytes, |backing| backing.file_bytes)
+    }
+
+    /// The part of its file that a virtual table is.
+    pub fn part(&self) -> Option<TablePart> {
+        self.backing.map(|backing| TablePart {
+            smallest: self.smallest.clone(),
+            largest: self.largest.clone(),
+            bytes: self.file_bytes,
+            file_bytes: backing.file_bytes,
+        })
+    }
+
     pub fn smallest_user_key(&self) -> &[u8] {
         key::user_key(&self.smallest)
     }
@@ -54,16 +90,17 @@ impl FileMeta {
         key::user_key(&self.largest)
     }
 
+    /// The tombstones of the table as far as its bounds go. Older versions of RocksDB wrote a tombstone whole into every
+    /// table that a compaction cut it over; outside the table it says nothing, and there may be newer entries there whose
+    /// numbers have been zeroed since.
+    pub fn tombstones_inside(&self, all: &Arc<FragmentedTombstones>) -> Arc<FragmentedTombstones> {
+        all.clipped(self.smallest_user_key(), self.largest_user_key(), self.largest_is_exclusive())
+    }
+
     /// True where the largest user key is the exclusive end of a range tombstone.
     pub fn largest_is_exclusive(&self) -> bool {
         is_exclusive_end(&self.largest)
     }
-}
-
-/// True for an internal key that stands for the end of a range tombstone: its user key is outside.
-pub fn is_exclusive_end(internal_key: &[u8]) -> bool {
-    key::split(internal_key)
-        .is_some_and(|(_, trailer)| trailer == key::pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8))
 }
 
 /// An open table, in a box of one word's size so that it can be swapped atomically.
@@ -77,13 +114,13 @@ pub struct TableFile {
     touched: AtomicBool,
     /// Held while the file is being opened, so that it is opened once.
     opening: Mutex<()>,
-    life: Arc<FileLife>,
+    life: Arc<TableLife>,
     store: Arc<TableStore>,
     me: Weak<TableFile>,
 }
 
 impl TableFile {
-    pub(super) fn new(meta: FileMeta, life: Arc<FileLife>, store: Arc<TableStore>) -> Arc<Self> {
+    pub(super) fn new(meta: FileMeta, life: Arc<TableLife>, store: Arc<TableStore>) -> Arc<Self> {
         Arc::new_cyclic(|me| TableFile {
             meta,
             open: ArcSwapOption::empty(),
@@ -100,6 +137,13 @@ impl TableFile {
     pub fn with_meta(&self, meta: FileMeta) -> Arc<TableFile> {
         assert_eq!(meta.number, self.meta.number, "metadata of another file");
         TableFile::new(meta, self.life.clone(), self.store.clone())
+    }
+
+    /// A handle for a virtual table in the same file, which then outlives both. Made before an edit that removes this
+    /// table is durable.
+    pub(super) fn beside(&self, meta: FileMeta) -> Arc<TableFile> {
+        assert_eq!(meta.physical_number(), self.meta.physical_number(), "a table in another file");
+        TableFile::new(meta, self.life.beside(), self.store.clone())
     }
 
     pub fn number(&self) -> FileNumber {
@@ -173,7 +217,8 @@ impl TableFile {
         self.touched.swap(false, Ordering::Relaxed)
     }
 
-    /// Says that an edit which removes the file from its family is durable (V3): it goes when the last pin does.
+    /// Says that an edit which removes the table from its family is durable (V3): its file goes when the last pin of the
+    /// last table in it does.
     pub fn mark_obsolete(&self) {
         self.life.mark_obsolete();
     }

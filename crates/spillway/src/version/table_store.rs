@@ -8,8 +8,9 @@ use parking_lot::Mutex;
 use table::Table;
 
 use super::file_name::FileType;
-use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
+use super::purge::{ObsoleteFile, PurgeQueue};
 use super::table_file::{FileMeta, TableFile};
+use super::table_life::TableLife;
 
 /// Opens the tables of one family: knows its directories, its order of keys and its table options.
 pub trait TableOpener: Send + Sync {
@@ -30,10 +31,11 @@ impl TableStore {
         Arc::new(TableStore { opener, slots, purge })
     }
 
-    /// A handle for a table that no version of this process held before.
+    /// A handle for a table that no version of this process held before, in a file that no table of one lies in.
     pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
-        let file = ObsoleteFile { file_type: FileType::Table, path_id: meta.path_id, number: meta.number };
-        TableFile::new(meta, FileLife::new(file, self.purge.clone()), self.clone())
+        let (path_id, number) = (meta.path_id, meta.physical_number());
+        let file = ObsoleteFile { file_type: FileType::Table, path_id, number };
+        TableFile::new(meta, TableLife::new(file, self.purge.clone()), self.clone())
     }
 
     pub(super) fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{Error, FamilyId, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::core::{Core, FamilyState};
+use crate::core::Core;
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::job::FlushPlan;
@@ -52,7 +52,7 @@ impl Core {
         // Memtables that another thread had begun to flush, or will, with older ones of the family.
         let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
         self.wait_until(|state| {
-            let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| is_flushed(family, last));
+            let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| family.is_flushed_through(last));
             Ok(ids.iter().all(is_done))
         })
     }
@@ -120,9 +120,4 @@ impl Drop for Claims<'_> {
         drop(state);
         self.core.state_changed.notify_all();
     }
-}
-
-/// Whether everything through `last` that was sealed is in tables.
-fn is_flushed(family: &FamilyState, last: SeqNo) -> bool {
-    family.queue.last().is_none_or(|oldest| oldest.created_at() >= last)
 }

@@ -2,26 +2,22 @@
 //! So it is written to a log of its own and indexed as a flushable of its own *before* it takes numbers; then a small
 //! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use crossbeam_utils::Backoff;
-use log::{RecordKind, Reservation};
+use log::RecordKind;
 
 use crate::core::{Core, FamilySet};
-use crate::family::Family;
-use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::HeldMemtable;
 use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part};
 use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::{Unfinished, entries_of};
+use crate::write::join::{JoinRequest, Joined, Joining, Joins};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::pipeline::Ticket;
 
 /// What the record in the current log says. Format: docs/format/log.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,20 +65,6 @@ impl LargeBatchRecord {
     }
 }
 
-/// A batch that is written and indexed, and has no numbers yet.
-struct Prepared<'a> {
-    parts: Vec<(&'a Arc<Family>, Arc<RebasedMemtable>)>,
-    /// The mutable memtables that will take over in the touched families.
-    fresh: BTreeMap<FamilyId, HeldMemtable>,
-    file: Option<Arc<ActiveLog>>,
-}
-
-struct Committed {
-    ticket: Ticket,
-    last: SeqNo,
-    record: Option<(Arc<ActiveLog>, Reservation, LargeBatchRecord)>,
-}
-
 impl Core {
     /// Applies a large batch; as [`Core::write`].
     pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
@@ -97,29 +79,32 @@ impl Core {
         }
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
-        let prepared = self.prepare_large(batch, &parts, memtables, file.clone());
-        let committed = prepared.and_then(|prepared| self.commit_large(batch, &parts, prepared));
-        if let (Err(_), Some(file)) = (&committed, &file) {
+        let joining = self.joining_of(batch, &parts, memtables);
+        let joined = joining.and_then(|joining| self.commit_large(batch, &parts, joining, file.as_ref()));
+        if let (Err(_), Some(file)) = (&joined, &file) {
             self.logs.discard(file); // no record names it
         }
-        let committed = committed?;
-        let unfinished = Unfinished::new(self, committed.ticket);
-        if let Some((log, reservation, record)) = &committed.record {
+        let joined = joined?;
+        let unfinished = Unfinished::new(self, joined.ticket);
+        if let (Some((log, reservation)), Some(file)) = (&joined.record, &file) {
+            let mut record = record_of(batch, &parts, file);
+            record.first = SeqNo(joined.given.before.0 + 1);
             log.note_published(self.pipeline.published_log());
             let logged = self.logs.append(log, reservation, RecordKind::LargeBatch, &[&record.encode()]);
             logged.inspect_err(|e| self.fail(e))?;
         }
         unfinished.finish();
-        self.pipeline.wait_visible(committed.last)?;
-        self.flush_written(&parts, committed.last, options)?;
-        if let Some((log, reservation, _)) = committed.record.filter(|_| options.sync) {
-            self.sync_write(log.position(&reservation))?;
+        let last = joined.given.last;
+        self.pipeline.wait_visible(last)?;
+        self.flush_written(&parts, last, options)?;
+        if options.sync {
+            self.sync_write(joined.given.log_end)?;
         }
         tick(&self.context.statistics, Ticker::LargeBatches, 1);
         self.state_changed.notify_all();
         self.upkeep.raise();
         self.drive_if_inline();
-        Ok(committed.last)
+        Ok(last)
     }
 
     /// A memtable for each part, with its room reserved and charged. `room_bytes` is about what they need together.
@@ -131,23 +116,33 @@ impl Core {
     }
 
     /// What takes long besides the batch's own log: its memtables, filled.
-    fn prepare_large<'a>(
-        &self,
-        batch: &WriteBatch,
-        parts: &[Part<'a>],
-        memtables: Vec<HeldMemtable>,
-        file: Option<Arc<ActiveLog>>,
-    ) -> Result<Prepared<'a>> {
-        let mut prepared = Prepared { parts: Vec::with_capacity(parts.len()), fresh: BTreeMap::new(), file };
-        for (part, held) in parts.iter().zip(memtables) {
-            let memtable = held.memtable();
-            let of_family = |(family, entry)| (family == part.family.id()).then_some(entry);
-            memtable.insert_all(&mut entries_of(batch.iter(), SeqNo(1)).filter_map(of_family));
-            memtable.seal();
-            prepared.parts.push((part.family, RebasedMemtable::new(held)));
-            prepared.fresh.insert(part.family.id(), part.family.create_memtable(0)?);
+    fn joining_of(&self, batch: &WriteBatch, parts: &[Part<'_>], memtables: Vec<HeldMemtable>) -> Result<Vec<Joining>> {
+        let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
+            let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, 0)];
+            let fresh = Some(part.family.create_memtable(0)?);
+            Ok(Joining { family: part.family.clone(), entries, coverage: None, fresh })
+        };
+        parts.iter().zip(memtables).map(of_part).collect()
+    }
+
+    /// Indexes a batch that joins queues with something else of the same change, which takes `numbers_before` first.
+    ///
+    /// # Errors
+    /// As for a write that is admitted.
+    pub(crate) fn index_batch(&self, batch: &WriteBatch, numbers_before: u64) -> Result<Vec<Joining>> {
+        let (set, options) = (self.families.load(), WriteOptions::default());
+        let mut parts = admission::summarise(batch, &set, &options)?;
+        let room_bytes = parts.iter().map(|part| part.room_in(&**part.memtable().memtable())).sum();
+        admission::release_views(&mut parts);
+        for part in &parts {
+            self.wait_for_queue_room(part.family, &options)?;
         }
-        Ok(prepared)
+        let memtables = self.memtables_of(&parts, room_bytes, &options)?;
+        let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
+            let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, numbers_before)];
+            Joining { family: part.family.clone(), entries, coverage: None, fresh: None }
+        };
+        Ok(parts.iter().zip(memtables).map(of_part).collect())
     }
 
     /// Writes the batch as the only record of a log, durable before the record that commits it can be.
@@ -165,78 +160,42 @@ impl Core {
         Ok(log)
     }
 
-    /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them, before
-    /// anything can be published that needs them (V1).
-    fn commit_large(&self, batch: &WriteBatch, parts: &[Part<'_>], mut prepared: Prepared<'_>) -> Result<Committed> {
-        let families: Vec<FamilyId> = parts.iter().map(|part| part.family.id()).collect();
-        let record = prepared.file.as_ref().map(|file| LargeBatchRecord {
-            first: SeqNo::ZERO,
-            count: batch.count(),
-            file: file.number(),
-            families,
-        });
-        let record_bytes = record.as_ref().map_or(0, |record| record.encode().len());
-        let backoff = Backoff::new();
-        loop {
-            let mut state = self.state.lock();
-            for (family, _) in &prepared.parts {
-                self.family_state(&mut state, family.id())?;
-            }
-            let mut commit = self.commit.lock();
-            let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
-            if !self.pipeline.has_room() {
-                drop((commit, state));
-                backoff.snooze();
-                self.check_writable()?;
-                continue;
-            }
-            let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
-            let base = commit.last_seq;
-            let last = base.checked_add(u64::from(batch.count())).ok_or_else(exhausted)?;
-            // The last step that can fail: space that is reserved is filled.
-            let reservation = match &prepared.file {
-                None => None,
-                Some(_) => match log.file.try_reserve(record_bytes) {
-                    Some(reservation) => Some(reservation),
-                    None => {
-                        drop(commit);
-                        drop(state);
-                        self.roll_log(&log, record_bytes as u64)?;
-                        continue;
-                    }
-                },
-            };
-            commit.last_seq = last;
-            if let Some(file) = &prepared.file {
-                self.logs.note_large(file, last);
-            }
-            let record = reservation.zip(record.clone()).map(|(reservation, mut record)| {
-                record.first = SeqNo(base.0 + 1);
-                (log, reservation, record)
-            });
-            let log_end = record.as_ref().map_or(0, |(log, reservation, _)| log.position(reservation));
-            let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
-            let ticket = self.pipeline.enter(last, log_end, &bounds);
-            let logged = self.pipeline.entered_log();
-            let mut old_views = Vec::with_capacity(prepared.parts.len());
-            for (family, memtable) in &prepared.parts {
-                memtable.set_numbers(base, last, log_end);
-                let touched = self.family_state(&mut state, family.id())?;
-                let made = prepared.fresh.remove(&family.id()).expect("one for each family of the batch");
-                let next: Arc<QueuedMemtable> = self.context.queue_memtable(made, last);
-                let old = std::mem::replace(&mut touched.mutable, next);
-                old.seal_at(base, logged);
-                touched.queue.insert(0, old);
-                touched.queue.insert(0, memtable.clone());
-                touched.family.set_mutable(&touched.mutable);
-                old_views.push(touched.publish_view());
-            }
-            drop(commit);
-            drop(state);
-            drop(old_views);
-            return Ok(Committed { ticket, last, record });
-        }
+    /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them.
+    fn commit_large(
+        &self,
+        batch: &WriteBatch,
+        parts: &[Part<'_>],
+        mut joining: Vec<Joining>,
+        file: Option<&Arc<ActiveLog>>,
+    ) -> Result<Joined> {
+        let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
+        self.join_queues(JoinRequest {
+            joining: &mut joining,
+            numbers: u64::from(batch.count()),
+            record_bytes: file.map(|file| record_of(batch, parts, file).encode().len()),
+            bounds: &bounds,
+            noted: &|given| {
+                if let Some(file) = file {
+                    self.logs.note_large(file, given.last);
+                }
+            },
+        })
     }
+}
+
+/// The record that commits a batch, but for its number.
+fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> LargeBatchRecord {
+    let families = parts.iter().map(|part| part.family.id()).collect();
+    LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families }
+}
+
+/// A memtable that has room for a batch's part in a family, filled with it.
+fn indexed(batch: &WriteBatch, family: FamilyId, held: HeldMemtable, numbers_before: u64) -> Arc<RebasedMemtable> {
+    let of_family = |(of, entry)| (of == family).then_some(entry);
+    let memtable = held.memtable();
+    memtable.insert_all(&mut entries_of(batch.iter(), SeqNo(1)).filter_map(of_family));
+    memtable.seal();
+    RebasedMemtable::new(held, numbers_before)
 }
 
 /// A memtable with room for a part reserved, however much that is.

@@ -9,6 +9,7 @@ pub(crate) mod bounds;
 pub(crate) mod commit;
 mod counted;
 mod eager;
+pub(crate) mod join;
 pub(crate) mod large;
 mod live_logs;
 pub(crate) mod logs;

@@ -45,10 +45,9 @@ impl Core {
         let mut state = self.state.lock();
         loop {
             self.check_writable()?;
-            let limit = family.options().max_write_buffer_number;
             let full = self.family_state(&mut state, family.id())?;
             let replaced = full_id.is_some_and(|id| full.mutable.id() != id);
-            if replaced || full.queue.len() + 1 < limit {
+            if replaced || !full.has_full_queue() {
                 break;
             }
             if options.no_slowdown {

@@ -112,6 +112,32 @@ impl ExternalFile {
     pub const VERSION: u32 = 2;
 }
 
+impl Properties {
+    /// The properties of a part of the table: counts and sizes times `part / whole`, rounded up. `index_partitions` and
+    /// whatever names the file or how it was made stay as they are.
+    pub(crate) fn in_proportion(&self, part: u64, whole: u64) -> Properties {
+        let mut properties = self.clone();
+        let (part, whole) = (u128::from(part.min(whole)), u128::from(whole.max(1)));
+        for number in [
+            &mut properties.data_bytes,
+            &mut properties.index_bytes,
+            &mut properties.filter_bytes,
+            &mut properties.filter_entries,
+            &mut properties.raw_key_bytes,
+            &mut properties.raw_value_bytes,
+            &mut properties.data_blocks,
+            &mut properties.entries,
+            &mut properties.deletions,
+            &mut properties.merge_operands,
+            &mut properties.range_deletions,
+        ] {
+            // No more than it was, since the part is no more than the whole.
+            *number = (u128::from(*number) * part).div_ceil(whole) as u64;
+        }
+        properties
+    }
+}
+
 impl Default for Properties {
     fn default() -> Self {
         Properties {

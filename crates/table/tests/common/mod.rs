@@ -86,7 +86,7 @@ pub fn open(bytes: &[u8], context: &TableContext) -> Result<Arc<BlockBasedTable>
 }
 
 /// All entries from front to back.
-pub fn forward(table: &Arc<BlockBasedTable>) -> Result<Vec<Entry>> {
+pub fn forward<T: Table>(table: &Arc<T>) -> Result<Vec<Entry>> {
     let mut cursor = table.clone().cursor(&TableReadOptions::default());
     let mut all = Vec::new();
     let mut valid = cursor.seek_to_first();
@@ -99,7 +99,7 @@ pub fn forward(table: &Arc<BlockBasedTable>) -> Result<Vec<Entry>> {
 }
 
 /// All entries from back to front.
-pub fn backward(table: &Arc<BlockBasedTable>) -> Result<Vec<Entry>> {
+pub fn backward<T: Table>(table: &Arc<T>) -> Result<Vec<Entry>> {
     let mut cursor = table.clone().cursor(&TableReadOptions::default());
     let mut all = Vec::new();
     let mut valid = cursor.seek_to_last();
@@ -112,7 +112,7 @@ pub fn backward(table: &Arc<BlockBasedTable>) -> Result<Vec<Entry>> {
 }
 
 /// Every version of a user key at or below `seq`.
-pub fn get(table: &BlockBasedTable, user_key: &[u8], seq: SeqNo) -> Result<Vec<(SeqNo, ValueKind, Vec<u8>)>> {
+pub fn get<T: Table>(table: &Arc<T>, user_key: &[u8], seq: SeqNo) -> Result<Vec<(SeqNo, ValueKind, Vec<u8>)>> {
     let mut found = Vec::new();
     table.get(&LookupKey::new(user_key, seq), &TableReadOptions::default(), &mut |seq, kind, value| {
         found.push((seq, kind, value.pin().to_vec()));
@@ -122,7 +122,7 @@ pub fn get(table: &BlockBasedTable, user_key: &[u8], seq: SeqNo) -> Result<Vec<(
 }
 
 /// Checks that every way of reading `table` finds `entries` and nothing else.
-pub fn check_reads(table: &Arc<BlockBasedTable>, entries: &[Entry]) {
+pub fn check_reads<T: Table>(table: &Arc<T>, entries: &[Entry]) {
     assert_eq!(forward(table).expect("reads"), entries);
     let mut reversed = backward(table).expect("reads");
     reversed.reverse();
@@ -138,7 +138,7 @@ pub fn check_reads(table: &Arc<BlockBasedTable>, entries: &[Entry]) {
     check_multi_get(table, entries);
 }
 
-fn check_seeks(table: &Arc<BlockBasedTable>, entries: &[Entry]) {
+fn check_seeks<T: Table>(table: &Arc<T>, entries: &[Entry]) {
     let order = base::InternalOrder::default();
     let mut cursor = table.clone().cursor(&TableReadOptions::default());
     for step in [1, 7] {
@@ -167,7 +167,7 @@ fn check_seeks(table: &Arc<BlockBasedTable>, entries: &[Entry]) {
     }
 }
 
-fn check_multi_get(table: &Arc<BlockBasedTable>, entries: &[Entry]) {
+fn check_multi_get<T: Table>(table: &Arc<T>, entries: &[Entry]) {
     let mut keys: Vec<LookupKey> =
         entries.iter().map(|(key, _)| LookupKey::new(base::key::user_key(key), SeqNo::MAX)).collect();
     keys.dedup_by(|a, b| a.user_key() == b.user_key());

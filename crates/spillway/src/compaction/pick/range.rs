@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use base::FileNumber;
 
-use super::Picker;
-use crate::compaction::plan::{Pick, Reason};
+use super::{Chosen, Picker};
+use crate::compaction::plan::{LevelInputs, Pick, Reason};
 use crate::compaction::span::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
@@ -17,7 +17,8 @@ pub struct RangeRequest<'a> {
     pub level: usize,
     pub start: Option<&'a [u8]>,
     pub end: Option<&'a [u8]>,
-    /// Rewrites the files in their level instead of taking them down: those with numbers below this one.
+    /// Rewrites the files in their level instead of taking them down: those with numbers below this one, and virtual
+    /// ones.
     pub in_place_before: Option<FileNumber>,
     /// Whether files may be moved as they are.
     pub may_move: bool,
@@ -70,15 +71,34 @@ impl Picker<'_> {
     }
 
     fn range_in_place(&self, request: &RangeRequest<'_>, before: FileNumber) -> RangePick {
+        let wanted = |file: &Arc<TableFile>| file.number() < before || file.meta.is_virtual();
+        if request.level == 0 {
+            return self.range_in_level0(request, wanted);
+        }
         let files = self.version.level(request.level);
         let mut run = places(self.version, request);
-        let is_old = |file: &Arc<TableFile>| file.number() < before;
-        let skipped = files.get(run.clone()).unwrap_or(&[]).iter().take_while(|file| !is_old(file)).count();
+        let skipped = files.get(run.clone()).unwrap_or(&[]).iter().take_while(|file| !wanted(file)).count();
         run.start += skipped;
         if run.is_empty() {
             return RangePick::Nothing;
         }
-        match self.in_place(request.level, self.bounded(files, run, is_old)) {
+        match self.in_place(request.level, self.bounded(files, run, wanted)) {
+            None => RangePick::Busy,
+            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
+        }
+    }
+
+    /// Level 0's files in the range and those they overlap, merged in place, where any is wanted: there is no other level.
+    fn range_in_level0(&self, request: &RangeRequest<'_>, wanted: impl Fn(&Arc<TableFile>) -> bool) -> RangePick {
+        let files = self.version.overlapping(0, request.start, request.end);
+        if !files.iter().any(wanted) {
+            return RangePick::Nothing;
+        }
+        if self.any_busy(&files) {
+            return RangePick::Busy;
+        }
+        let inputs = vec![LevelInputs { level: 0, files }];
+        match self.complete(Chosen { reason: Reason::Manual, inputs, output_level: 0, may_move: false }) {
             None => RangePick::Busy,
             Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
         }

@@ -6,6 +6,7 @@ use base::coding::{put_prefixed, put_varint32, put_varint64};
 use super::*;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::edit_codec::{decode_record, encode_record};
+use crate::version::table_file::Backing;
 
 fn text(random: &mut Random) -> String {
     let len = random.below(12);
@@ -24,11 +25,14 @@ fn seq(random: &mut Random) -> SeqNo {
 pub(super) fn random_meta(random: &mut Random) -> FileMeta {
     let (a, b) = (seq(random), seq(random));
     let has_checksum = random.chance(2);
+    let (number, file_bytes) = (wide(random), wide(random));
+    let backing = Backing { number: FileNumber(number + 1 + random.below(9)), file_bytes: file_bytes + wide(random) };
     FileMeta {
-        number: FileNumber(wide(random)),
+        number: FileNumber(number),
         path_id: random.below(4) as u32,
         temperature: random.below(256) as u8,
-        file_bytes: wide(random),
+        file_bytes,
+        backing: random.chance(3).then_some(backing),
         smallest: key::encode(text(random).as_bytes(), a, ValueKind::Value),
         largest: key::encode(text(random).as_bytes(), SeqNo::MAX, ValueKind::RangeDeletion),
         smallest_seq: a.min(b),
@@ -141,7 +145,6 @@ fn what_cannot_be_honoured_is_named() {
             "tag 11 at byte 2 of the record: unknown, and not to be passed over",
         ),
         (tagged(0x5350_0005, b""), "tag 1397751813 at byte 0 of the record: a table whose values lie in logs"),
-        (tagged(0x5350_0006, b""), "tag 1397751814 at byte 0 of the record: a table of which only a part counts"),
         (new_file_4(&[10, 1, 5]), "tag 103 at byte 0 of the record: table 000009 has user-defined timestamps"),
         (new_file_4(&[16, 1, 0]), "tag 103 at byte 0 of the record: table 000009 has user-defined timestamps"),
         (
@@ -172,6 +175,36 @@ fn damage_is_named() {
         (new_file_4(&[5, 2, 1, 1]), "field 5 of table 000009 is too long"),
         (vec![3, 255, 255, 255, 255, 255, 255, 255, 255, 127], "is larger than file numbers can be"),
         (tagged(0x5350_0001, &[1, 1]), "a private field is too long"),
+    ] {
+        let error = decode_record(&record).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.message().contains(part), "{error} lacks {part:?}");
+    }
+}
+
+#[test]
+fn a_virtual_table_must_fit_the_table_before_it_and_its_file() {
+    // Table 9 is 109 bytes of its file.
+    let whole = |level| encode_record(&[VersionEdit { added: vec![(level, table(9, 1, 2, 0))], ..Default::default() }]);
+    let bounds = |numbers: &[u64]| {
+        let mut field = Vec::new();
+        numbers.iter().for_each(|number| put_varint64(&mut field, *number));
+        tagged(0x5350_0006, &field)
+    };
+    let decoded = decode_record(&[whole(2), bounds(&[9, 5, 109])].concat()).unwrap();
+    let backing = Some(Backing { number: FileNumber(5), file_bytes: 109 });
+    assert_eq!(decoded[0].added, [(2, FileMeta { backing, ..table(9, 1, 2, 0) })]);
+    assert_eq!(encode_record(&decoded), [whole(2), bounds(&[9, 5, 109])].concat(), "the bytes are these");
+    for (record, part) in [
+        (bounds(&[9, 5, 200]), "virtual table 000009 does not stand behind the table itself"),
+        ([whole(0), bounds(&[8, 5, 200])].concat(), "virtual table 000008 does not stand behind the table itself"),
+        ([whole(0), bounds(&[9, 5, 200]), bounds(&[9, 6, 200])].concat(), "does not stand behind the table itself"),
+        ([whole(0), bounds(&[9, 9, 200])].concat(), "virtual table 000009 is said to lie in a file of its own number"),
+        ([whole(0), bounds(&[9, 5, 108])].concat(), "has 109 bytes of file 000005, which has 108"),
+        ([whole(0), bounds(&[9, 5, 1 << 63])].concat(), "which has 9223372036854775808"),
+        ([whole(0), bounds(&[9, 1 << 62, 200])].concat(), "is larger than file numbers can be"),
+        ([whole(0), bounds(&[9, 5, 200, 1])].concat(), "a private field is too long"),
+        ([whole(0), bounds(&[9, 5])].concat(), "size of the file of a virtual table is truncated or malformed"),
     ] {
         let error = decode_record(&record).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);

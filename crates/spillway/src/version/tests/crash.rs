@@ -10,6 +10,7 @@ use vfs::memory::{CrashPolicy, MemoryVfs};
 use super::*;
 use crate::version::manifest::ManifestWriter;
 use crate::version::recover::{Recovered, recover};
+use crate::version::table_file::Backing;
 
 /// What a MANIFEST says, as far as these tests change it: T and tables of each family.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,10 +53,24 @@ impl State {
                 meta.file_checksum_func = "long".into();
                 edit.added.push((0, meta));
             }
+            if step % 2 == 1 {
+                excise(held, &mut edit, 1900 + step * 1000);
+            }
             held.extend(edit.added.clone());
             edits.push(edit);
         }
         edits
+    }
+}
+
+/// Has the first table cut up into two virtual ones.
+fn excise(held: &mut Vec<(usize, FileMeta)>, edit: &mut VersionEdit, number: u64) {
+    let Some((level, whole)) = held.first().cloned() else { return };
+    held.remove(0);
+    edit.deleted.push((level, whole.number));
+    let backing = Some(whole.backing.unwrap_or(Backing { number: whole.number, file_bytes: whole.file_bytes }));
+    for side in [0, 1] {
+        edit.added.push((level, FileMeta { number: FileNumber(number + side), backing, ..whole.clone() }));
     }
 }
 

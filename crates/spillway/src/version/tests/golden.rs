@@ -10,6 +10,7 @@ use crate::version::dump::dump;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::manifest::{ManifestWriter, manifest_path, write_export};
 use crate::version::recover::recover;
+use crate::version::table_file::Backing;
 
 fn expected_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -108,6 +109,18 @@ fn our_manifest_reads_as_text() {
     compaction.deleted.push((0, FileNumber(12)));
     compaction.added.push((6, table(31, 0, 9, 4)));
     writer.commit(&[flush, compaction]).unwrap();
+    let mut excise = VersionEdit::new(FamilyId(0));
+    excise.deleted.push((0, FileNumber(30)));
+    let backing = Some(Backing { number: FileNumber(30), file_bytes: 130 });
+    let end = key::encode(b"000002", SeqNo::MAX, ValueKind::RangeDeletion);
+    excise.added.push((
+        0,
+        FileMeta { backing, file_bytes: 60, largest: end, ..FileMeta { number: FileNumber(32), ..table(30, 0, 5, 5) } },
+    ));
+    excise
+        .added
+        .push((0, FileMeta { backing, file_bytes: 40, ..FileMeta { number: FileNumber(33), ..table(30, 4, 5, 5) } }));
+    writer.commit(&[excise]).unwrap();
     writer.commit(&[VersionEdit { drop_family: true, ..VersionEdit::new(FamilyId(1)) }]).unwrap();
     check_golden("manifest-fenced.txt", &dump_text(&*vfs, 20));
     let bytes = vfs.read_file(&manifest_path(dir(), FileNumber(20))).unwrap();

@@ -10,6 +10,7 @@ use crate::version::edit::LogEnd;
 use crate::version::edit_codec::encode_record;
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, TablePaths, recover};
+use crate::version::table_file::Backing;
 
 /// A directory whose MANIFEST has one record for each edit.
 fn written(edits: &[VersionEdit]) -> Arc<MemoryVfs> {
@@ -70,6 +71,7 @@ fn sequences_that_break_a_rule_are_refused() {
     let prev_log = VersionEdit { prev_log: Some(FileNumber(3)), ..VersionEdit::default() };
     let blob = FileMeta { oldest_blob: 4, ..table(9, 1, 2, 1) };
     let blob = VersionEdit { added: vec![(0, blob)], ..VersionEdit::default() };
+    let outside = parts(&[part(8, 5, 200)]);
     let unnamed = VersionEdit { add_family: Some("x".into()), ..VersionEdit::new(FamilyId(1)) };
     for (edits, message) in [
         (vec![create(1, "a"), create(1, "b")], "family 1 is created twice"),
@@ -86,6 +88,7 @@ fn sequences_that_break_a_rule_are_refused() {
         (vec![in_group(2, add(7, 1)), in_group(0, add(8, 1))], "a group has 0 edits left after 2"),
         (vec![in_group(1, add(7, 1)), add(8, 1)], "an edit stands inside a group that it is no part of"),
         (vec![private], "a private field stands in a MANIFEST without the fence"),
+        (vec![outside], "a private field stands in a MANIFEST without the fence"),
         (vec![VersionEdit::fence()], "the fence is not the first edit"),
         (vec![prev_log], "a previous log, as LevelDB wrote it"),
         (vec![blob], "table 000009.sst refers to blob file 4"),
@@ -103,6 +106,56 @@ fn sequences_that_break_a_rule_are_refused() {
     );
     let no_numbers = VersionEdit { next_file: None, ..head() };
     assert_eq!(recover(&*written(&[no_numbers]), dir()).unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+/// A virtual table in a file of so many bytes.
+fn part(number: u64, file: u64, bytes: u64) -> FileMeta {
+    let backing = Some(Backing { number: FileNumber(file), file_bytes: bytes });
+    FileMeta { backing, ..table(number, number, number, 1) }
+}
+
+fn parts(parts: &[FileMeta]) -> VersionEdit {
+    VersionEdit { added: parts.iter().map(|meta| (1, meta.clone())).collect(), ..VersionEdit::default() }
+}
+
+#[test]
+fn files_of_virtual_tables_are_theirs_alone() {
+    let of_second = |edit: VersionEdit| VersionEdit { family: FamilyId(1), ..edit };
+    let other = "lies in 000005.sst, of which another table says otherwise, or that is another family's";
+    let elsewhere = FileMeta { path_id: 1, ..part(9, 5, 200) };
+    let after =
+        |edits: Vec<VersionEdit>| recover(&*written(&[vec![VersionEdit::fence(), head()], edits].concat()), dir());
+    for (edits, message) in [
+        (vec![parts(&[part(8, 5, 200), part(9, 5, 201)])], other),
+        (vec![parts(&[part(8, 5, 200), elsewhere])], other),
+        (vec![create(1, "a"), parts(&[part(8, 5, 200)]), of_second(parts(&[part(9, 5, 200)]))], other),
+        (
+            vec![add(5, 2), parts(&[part(8, 5, 200)])],
+            "table 000005.sst is there, and virtual tables are said to lie in it",
+        ),
+        (vec![parts(&[part(8, 5, 200), part(9, 8, 200)])], "table 000008.sst is there, and virtual tables"),
+    ] {
+        let error = after(edits).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.message().contains(message) && error.path().is_some(), "{error}");
+    }
+    let whole = after(vec![add(5, 1), VersionEdit { deleted: delete(5, 1).deleted, ..parts(&[part(8, 500, 200)]) }]);
+    assert_eq!(whole.unwrap().next_file, FileNumber(501), "no number of a file is given out again");
+}
+
+#[test]
+fn the_file_of_virtual_tables_is_checked() {
+    let edits = [VersionEdit::fence(), head(), parts(&[part(8, 5, 200), part(9, 5, 200)])];
+    let vfs = written(&edits);
+    let family = recover(&*vfs, dir()).unwrap().families.remove(0);
+    let paths = TablePaths(vec![dir().into()]);
+    let error = family.check_tables(&*vfs, &paths).unwrap_err();
+    assert_eq!(error.to_string(), "a table of the family \"default\" is missing (/db/000005.sst)");
+    vfs.write_file(Path::new("/db/000005.sst"), &[0; 109]).unwrap();
+    let error = family.check_tables(&*vfs, &paths).unwrap_err();
+    assert_eq!(error.to_string(), "the table has 109 bytes, the MANIFEST says 200 (/db/000005.sst)");
+    vfs.write_file(Path::new("/db/000005.sst"), &[0; 200]).unwrap();
+    family.check_tables(&*vfs, &paths).unwrap();
 }
 
 #[test]

@@ -3,10 +3,13 @@
 mod codec;
 mod crash;
 mod damage;
+mod excise;
+mod excised_database;
 mod golden;
 mod history;
 mod model;
 mod open_files;
+mod shared_files;
 
 use std::path::Path;
 use std::sync::Arc;

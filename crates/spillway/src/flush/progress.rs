@@ -1,0 +1,70 @@
+//! How far a family is flushed: T, and the ingests above it that are in tables already. Keeps F2, Q2.
+//!
+//! Entries leave a queue at its old end, but not in the order of their numbers: an ingest may have gone *under* the mutable
+//! memtable, which holds older numbers. So T moves only as far as no entry that is left begins, and what is in tables
+//! beyond that is listed by its own number, until T passes it.
+
+use std::sync::Arc;
+
+use base::SeqNo;
+
+use crate::core::FamilyState;
+use crate::flush::flushable::Flushable;
+use crate::version::edit::VersionEdit;
+
+/// What a family does not need from the logs any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unneeded {
+    /// T: every number at or below it.
+    pub through: SeqNo,
+    /// Ingests above T, by the first of their numbers.
+    pub linked: Vec<SeqNo>,
+}
+
+impl Unneeded {
+    /// What an edit says of it.
+    pub fn of(edit: &VersionEdit) -> Self {
+        Unneeded { through: edit.flushed_through.unwrap_or(SeqNo::ZERO), linked: edit.linked_ingests.clone() }
+    }
+}
+
+impl FamilyState {
+    /// What will not be needed once these entries, the oldest of the queue, are in tables.
+    pub fn unneeded_without(&self, flushed: &[Arc<dyn Flushable>]) -> Unneeded {
+        let through = self.needed_without(flushed.len()).max(self.flushed_through);
+        let mut linked = Vec::new();
+        for entry in flushed.iter().filter(|entry| entry.largest_seq().is_none_or(|largest| largest > through)) {
+            assert!(entry.as_ingest().is_some(), "nothing but an ingest goes under an older entry (F2)");
+            linked.push(SeqNo(entry.created_at().0 + 1));
+        }
+        Unneeded { through, linked }
+    }
+
+    /// Takes so many entries off the queue's old end, which are in tables now.
+    pub fn end_flush(&mut self, entries: usize, unneeded: &Unneeded) {
+        if entries == 0 {
+            return;
+        }
+        self.queue.truncate(self.queue.len() - entries);
+        assert!(unneeded.through >= self.flushed_through, "flushed-through only grows (F2)");
+        self.flushed_through = unneeded.through;
+        self.linked_ingests.extend(&unneeded.linked);
+        self.linked_ingests.retain(|first| *first > unneeded.through);
+    }
+
+    /// Whether an ingest whose numbers begin and end with these is in tables.
+    pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
+        last <= self.flushed_through || self.linked_ingests.contains(&first)
+    }
+
+    /// Whether the entries are what the queue's old end still is (V2).
+    pub fn has_oldest(&self, entries: &[Arc<dyn Flushable>]) -> bool {
+        let same = |(a, b): (&Arc<dyn Flushable>, &Arc<dyn Flushable>)| Arc::ptr_eq(a, b);
+        self.queue.len() >= entries.len() && self.queue.iter().rev().zip(entries).all(same)
+    }
+
+    /// Whether everything through `last` that was sealed is in tables.
+    pub fn is_flushed_through(&self, last: SeqNo) -> bool {
+        self.queue.iter().all(|entry| entry.created_at() >= last)
+    }
+}

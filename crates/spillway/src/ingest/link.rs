@@ -1,0 +1,232 @@
+//! The flush way *link*: ingested tables leave the queue and get their levels, without a byte rewritten. Tables are probed
+//! off every lock; the places are reserved before the edit is written, so that no compaction comes in between. Keeps Q2,
+//! F1, F2, V2.
+
+use std::sync::Arc;
+
+use base::extend::Event;
+use base::metrics::{Histogram, Ticker, record, tick};
+use base::{Error, Result};
+
+use super::placement::{Placed, Placement, TableProbe};
+use super::queued::QueuedIngest;
+use crate::compaction::Span;
+use crate::context::Context;
+use crate::core::{Core, FamilyState};
+use crate::flush::group::remove_table;
+use crate::flush::job::FlushPlan;
+use crate::flush::rewrite;
+use crate::install::Change;
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::builder::VersionBuilder;
+use crate::version::edit::VersionEdit;
+use crate::version::excise::{self, ExcisePlan, ExciseSpan};
+use crate::version::table_file::{FileMeta, TableFile};
+use crate::version::version::Version;
+
+/// Times that places are sought again because a compaction took them meanwhile; then level 0 has to do.
+const ATTEMPTS_MAX: usize = 8;
+
+/// Where the tables of a plan's ingests go.
+#[derive(Default)]
+pub(crate) struct Linked {
+    pub placed: Vec<Placed>,
+    /// Tables that were written: tombstones of excises. Deleted where the link comes to nothing.
+    written: Vec<FileMeta>,
+    /// What an excise takes out of the tables, where no snapshot is older than it.
+    excised: ExcisePlan,
+}
+
+impl Linked {
+    pub fn edit(&self, plan: &FlushPlan) -> VersionEdit {
+        let mut edit = VersionEdit::new(plan.family.id());
+        self.excised.clone().add_to(&mut edit);
+        edit.added.extend(self.placed.iter().map(|placed| (placed.level, placed.meta.clone())));
+        edit
+    }
+
+    fn discard(&self, context: &Context) {
+        self.written.iter().for_each(|table| remove_table(context, table));
+    }
+}
+
+/// The handles under which a plan's tables were read in the queue.
+pub(crate) fn handles(plan: &FlushPlan) -> Vec<Arc<TableFile>> {
+    plan.ingests().flat_map(QueuedIngest::files).cloned().collect()
+}
+
+impl Core {
+    /// Gives every table of the plan's ingests a level.
+    ///
+    /// # Errors
+    /// What reading a table, writing one or the MANIFEST yields.
+    pub(crate) fn link(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<()> {
+        let start = self.context.vfs.now();
+        let handles = handles(plan);
+        for attempt in 0.. {
+            let Some((linked, reservation)) = self.reserve_places(plan, snapshots, attempt)? else { continue };
+            let change = Change {
+                edit: linked.edit(plan),
+                inputs: &linked.excised.deleted,
+                compaction: None,
+                flushed: &plan.entries,
+                adopted: &handles,
+            };
+            let installed = self.install(change);
+            self.end_reservation(plan, reservation);
+            if let Ok(true) = installed {
+                let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+                record(&self.context.statistics, Histogram::IngestLink, micros);
+                self.tell_placed(plan, &linked);
+                return Ok(());
+            }
+            linked.discard(&self.context);
+            installed?;
+            self.check_still_queued(plan)?;
+            if plan.family.is_dropped() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds a level for every table and reserves the places; `None` where a compaction was faster.
+    fn reserve_places(
+        &self,
+        plan: &FlushPlan,
+        snapshots: &CapturedSnapshots,
+        attempt: usize,
+    ) -> Result<Option<(Linked, u64)>> {
+        let (version, taken) = {
+            let mut state = self.state.lock();
+            let family = self.family_state(&mut state, plan.family.id())?;
+            (family.version.clone(), taken(family))
+        };
+        let linked = place(&self.context, plan, snapshots, &Ground { version: &version, taken: &taken, attempt })?;
+        let mut state = self.state.lock();
+        let family = self.family_state(&mut state, plan.family.id())?;
+        if Placement::still_holds(&linked.placed, &linked.excised.deleted, &family.version, &self::taken(family)) {
+            let spans: Vec<(usize, Span)> = linked.placed.iter().map(|p| (p.level, p.span.clone())).collect();
+            let reservation = family.compactions.reserve(spans);
+            return Ok(Some((linked, reservation)));
+        }
+        drop(state);
+        linked.discard(&self.context);
+        Ok(None)
+    }
+
+    /// Lets go of the places, whether or not the tables are there now.
+    fn end_reservation(&self, plan: &FlushPlan, reservation: u64) {
+        let mut state = self.state.lock();
+        if let Some(family) = state.families.get_mut(&plan.family.id()) {
+            family.compactions.end_reservation(reservation);
+        }
+        drop(state);
+        self.state_changed.notify_all();
+    }
+
+    fn check_still_queued(&self, plan: &FlushPlan) -> Result<()> {
+        let state = self.state.lock();
+        match state.families.get(&plan.family.id()) {
+            Some(family) if !family.has_oldest(&plan.entries) => {
+                Err(Error::corruption("an ingest left its queue while its tables were linked"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn tell_placed(&self, plan: &FlushPlan, linked: &Linked) {
+        let family = plan.family.name();
+        for Placed { level, meta, .. } in &linked.placed {
+            let ticker = match level {
+                0 => Ticker::IngestPlacedL0,
+                _ if level + 1 == plan.version.num_levels() => Ticker::IngestPlacedLast,
+                _ => Ticker::IngestPlacedMiddle,
+            };
+            tick(&self.context.statistics, ticker, 1);
+            let (table, level, bytes) = (meta.number, *level, meta.file_bytes);
+            tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
+            self.context.notify(&Event::TablePlaced { family: family.to_owned(), table, level, bytes });
+        }
+    }
+}
+
+/// What places are sought on.
+pub(crate) struct Ground<'a> {
+    pub version: &'a Version,
+    /// Levels and spans that others may bring tables into.
+    pub taken: &'a [(usize, Span)],
+    /// How often places were sought before.
+    pub attempt: usize,
+}
+
+impl<'a> Ground<'a> {
+    /// For recovery, when nothing else runs.
+    pub fn without_compactions(version: &'a Version) -> Self {
+        Ground { version, taken: &[], attempt: 0 }
+    }
+}
+
+/// Seeks a level for every table of the plan's ingests, and writes the excises' tombstones.
+///
+/// # Errors
+/// What reading and writing tables yields; nothing is left behind then.
+pub(crate) fn place(
+    context: &Context,
+    plan: &FlushPlan,
+    snapshots: &CapturedSnapshots,
+    ground: &Ground<'_>,
+) -> Result<Linked> {
+    let mut linked = Linked::default();
+    let placed = place_all(context, plan, (snapshots, ground), &mut linked);
+    placed.inspect_err(|_| linked.discard(context))?;
+    let first_epoch = ground.version.max_epoch() + 1;
+    for (placed, epoch) in linked.placed.iter_mut().zip(first_epoch..) {
+        placed.meta.epoch_number = epoch; // what was queued later is newer in level 0
+    }
+    Ok(linked)
+}
+
+fn place_all(
+    context: &Context,
+    plan: &FlushPlan,
+    (snapshots, ground): (&CapturedSnapshots, &Ground<'_>),
+    linked: &mut Linked,
+) -> Result<()> {
+    let mut excised = None;
+    if let Some(tombstone) = plan.ingests().find_map(QueuedIngest::excise) {
+        if snapshots.snapshots.iter().all(|seq| *seq >= tombstone.seq) {
+            let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
+            linked.excised = excise::plan(ground.version, span, &mut || context.numbers.take())?;
+            excised = Some(excised_version(plan, ground.version, &linked.excised)?);
+        } else if let Some(table) = rewrite::write_tombstone(context, plan, snapshots, tombstone)? {
+            linked.written.push(table);
+        }
+    }
+    let options = plan.family.options();
+    let probe = TableProbe::new(plan.family.order().user.clone(), false);
+    let mut placement = Placement::new(excised.as_ref().unwrap_or(ground.version), &options, ground.taken);
+    linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
+    for file in plan.ingests().flat_map(QueuedIngest::files) {
+        match ground.attempt {
+            0..ATTEMPTS_MAX => placement.place(file.meta.clone(), &probe)?,
+            _ => placement.place_on_top(file.meta.clone()),
+        }
+    }
+    linked.placed = placement.placed();
+    Ok(())
+}
+
+/// The version without what an excise takes out: where its ingest's tables are to be placed.
+fn excised_version(plan: &FlushPlan, version: &Version, excised: &ExcisePlan) -> Result<Version> {
+    let mut edit = VersionEdit::new(plan.family.id());
+    excised.clone().add_to(&mut edit);
+    let mut builder = VersionBuilder::new(version, plan.family.tables());
+    builder.apply(&edit)?;
+    Ok(builder.build()?.version)
+}
+
+/// Where compactions write, and other jobs have reserved.
+fn taken(family: &FamilyState) -> Vec<(usize, Span)> {
+    family.compactions.outputs().map(|(level, span)| (level, span.clone())).collect()
+}

@@ -1,0 +1,154 @@
+//! Which level an ingested table gets: the deepest that keeps every read right. Pure but for the probes of tables.
+
+use std::sync::Arc;
+
+use base::options::FamilyOptions;
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, UserOrder};
+use table::{Table, TableReadOptions};
+use vfs::IoClass;
+
+use crate::compaction::{LevelTargets, Span};
+use crate::version::table_file::{FileMeta, TableFile};
+use crate::version::version::Version;
+
+/// What placing looks at. The version holds everything older than the tables that are placed: flushes of a family follow
+/// each other (Q2), and compactions only move what is there further down.
+pub(crate) struct Placement<'a> {
+    order: &'a UserOrder,
+    version: &'a Version,
+    base_level: usize,
+    /// Levels and spans that running compactions write into, and other jobs have reserved.
+    taken: &'a [(usize, Span)],
+    /// Tables placed so far, oldest first: what comes later must stay above them.
+    placed: Vec<Placed>,
+}
+
+/// A table and the level that it gets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Placed {
+    pub level: usize,
+    pub span: Span,
+    pub meta: FileMeta,
+}
+
+/// Says whether a table of the version holds anything in a span.
+pub(crate) trait Probe {
+    fn has_data(&self, file: &TableFile, span: &Span) -> Result<bool>;
+}
+
+impl<'a> Placement<'a> {
+    pub fn new(version: &'a Version, options: &FamilyOptions, taken: &'a [(usize, Span)]) -> Self {
+        let base_level = LevelTargets::of(version, options).base_level;
+        Placement { order: &version.order().user, version, base_level, taken, placed: Vec::new() }
+    }
+
+    /// Gives a table the deepest level such that nothing in the levels above it lies in the table's span, and no table
+    /// of the level itself spans any of it.
+    pub fn place(&mut self, meta: FileMeta, probe: &impl Probe) -> Result<()> {
+        let span = Span::of_file(&meta);
+        let level = self.deepest(&span, probe)?;
+        self.placed.push(Placed { level, span, meta });
+        Ok(())
+    }
+
+    /// Gives a table a place in level 0, above everything.
+    pub fn place_on_top(&mut self, meta: FileMeta) {
+        self.placed.push(Placed { level: 0, span: Span::of_file(&meta), meta });
+    }
+
+    pub fn placed(self) -> Vec<Placed> {
+        self.placed
+    }
+
+    fn deepest(&self, span: &Span, probe: &impl Probe) -> Result<usize> {
+        let mut deepest = 0;
+        for level in 0..self.version.num_levels() {
+            let placed = self.placed.iter().any(|p| p.level == level && p.span.overlaps(self.order, span));
+            let overlapping = self.overlapping(level, span);
+            // Dynamic sizes keep the levels above the base level empty.
+            let usable = level >= self.base_level && level > 0;
+            if usable && overlapping.is_empty() && !placed && !self.is_taken(level, span) {
+                deepest = level;
+            }
+            if placed || has_data(&overlapping, span, probe)? {
+                break;
+            }
+        }
+        Ok(deepest)
+    }
+
+    fn is_taken(&self, level: usize, span: &Span) -> bool {
+        self.taken.iter().any(|(taken, by)| *taken == level && by.overlaps(self.order, span))
+    }
+
+    /// Whether the places still hold in the family as it is now: nothing has come into the levels where they are, but for
+    /// tables that leave with the same edit.
+    pub fn still_holds(
+        placed: &[Placed],
+        leaving: &[(usize, FileNumber)],
+        version: &Version,
+        taken: &[(usize, Span)],
+    ) -> bool {
+        let order = &version.order().user;
+        placed.iter().filter(|p| p.level > 0).all(|p| {
+            let leaves = |file: &TableFile| leaving.contains(&(p.level, file.number()));
+            let meets_file = |file: &Arc<TableFile>| p.span.overlaps_file(order, &file.meta) && !leaves(file);
+            let meets_taken = |(level, by): &(usize, Span)| *level == p.level && by.overlaps(order, &p.span);
+            !version.level(p.level).iter().any(meets_file) && !taken.iter().any(meets_taken)
+        })
+    }
+
+    fn overlapping(&self, level: usize, span: &Span) -> Vec<Arc<TableFile>> {
+        let mut files = self.version.level(level).to_vec();
+        files.retain(|file| span.overlaps_file(self.order, &file.meta));
+        files
+    }
+}
+
+fn has_data(files: &[Arc<TableFile>], span: &Span, probe: &impl Probe) -> Result<bool> {
+    for file in files {
+        if probe.has_data(file, span)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Looks into tables: one seek each.
+pub(crate) struct TableProbe {
+    order: UserOrder,
+    options: TableReadOptions,
+}
+
+impl TableProbe {
+    pub fn new(order: UserOrder, fill_cache: bool) -> Self {
+        let options = TableReadOptions { fill_cache, class: IoClass::Ingest, ..TableReadOptions::default() };
+        TableProbe { order, options }
+    }
+}
+
+impl Probe for TableProbe {
+    fn has_data(&self, file: &TableFile, span: &Span) -> Result<bool> {
+        let table = file.open()?;
+        if table.tombstones().is_some_and(|tombstones| covers_any(&tombstones, span, &self.order)) {
+            return Ok(true);
+        }
+        has_point(table, span, &self.order, &self.options)
+    }
+}
+
+fn has_point(table: Arc<dyn Table>, span: &Span, order: &UserOrder, options: &TableReadOptions) -> Result<bool> {
+    let mut cursor = table.cursor(options);
+    if !cursor.seek(LookupKey::new(&span.start, SeqNo::MAX).internal()) {
+        cursor.status()?;
+        return Ok(false);
+    }
+    Ok(span.reaches(order, base::key::user_key(cursor.key())))
+}
+
+/// Whether a tombstone of the table reaches into the span.
+fn covers_any(tombstones: &FragmentedTombstones, span: &Span, order: &UserOrder) -> bool {
+    let at = tombstones.seek(&span.start);
+    tombstones.fragments().get(at).is_some_and(|fragment| span.reaches(order, &fragment.start))
+}

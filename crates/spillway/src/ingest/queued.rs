@@ -1,0 +1,179 @@
+//! Ingested tables in a family's queue: read there like a memtable, until a flush gives each a level. Keeps Q1, Q3.
+
+use std::sync::{Arc, OnceLock};
+
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
+use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo};
+use memtable::Memtable;
+use table::{TableReadOptions, TableValue, Visit};
+
+use super::record::{FamilyIngest, IngestShape, IngestTable, numbered};
+use crate::flush::flushable::Flushable;
+use crate::read::level::{LevelCursor, LevelFiles};
+use crate::read::merging::MergingCursor;
+use crate::version::level::overlaps;
+use crate::version::table_file::TableFile;
+use crate::version::table_store::TableStore;
+use crate::write::join::{Given, Joins};
+use crate::write::memory::Charge;
+use crate::write::pipeline::LogPosition;
+
+/// What one ingest brings to one family. It stands in the queue as one entry, so that it leaves it at once.
+pub struct QueuedIngest {
+    order: InternalOrder,
+    store: Arc<TableStore>,
+    /// As it was prepared: without numbers.
+    share: FamilyIngest,
+    shape: IngestShape,
+    numbers: OnceLock<IngestNumbers>,
+    /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
+    layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
+    tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
+}
+
+#[derive(Clone, Copy)]
+struct IngestNumbers {
+    /// The last number given out before it.
+    before: SeqNo,
+    logged_through: LogPosition,
+}
+
+impl QueuedIngest {
+    /// `shape` is the whole ingest's.
+    pub(crate) fn new(
+        order: InternalOrder,
+        store: Arc<TableStore>,
+        share: FamilyIngest,
+        shape: IngestShape,
+    ) -> Arc<Self> {
+        Arc::new(QueuedIngest {
+            order,
+            store,
+            share,
+            shape,
+            numbers: OnceLock::new(),
+            layers: OnceLock::new(),
+            tombstones: OnceLock::new(),
+        })
+    }
+
+    fn numbers(&self) -> IngestNumbers {
+        *self.numbers.get().expect("numbered before it is queued")
+    }
+
+    /// The tables, oldest layer first.
+    pub fn layers(&self) -> &[Vec<Arc<TableFile>>] {
+        self.layers.get_or_init(|| {
+            let first = SeqNo(self.numbers().before.0 + 1);
+            let layer = |(i, tables): (usize, &Vec<IngestTable>)| {
+                let number = self.shape.number_of_layer(first, i);
+                tables.iter().map(|table| self.store.file(numbered(table.meta.clone(), number))).collect()
+            };
+            self.share.layers.iter().enumerate().map(layer).collect()
+        })
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.layers().iter().flatten()
+    }
+
+    /// The excise as the tombstone that it is to readers.
+    pub fn excise(&self) -> Option<RangeTombstone> {
+        let (start, end) = self.share.excise.clone()?;
+        Some(RangeTombstone { start, end, seq: SeqNo(self.numbers().before.0 + 1) })
+    }
+
+    fn collect_tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        let mut all: Vec<RangeTombstone> = self.excise().into_iter().collect();
+        for (tables, files) in self.share.layers.iter().zip(self.layers()) {
+            for (_, file) in tables.iter().zip(files).filter(|(table, _)| table.has_range_deletions) {
+                let Some(found) = file.open()?.tombstones() else { continue };
+                for fragment in file.meta.tombstones_inside(&found).fragments() {
+                    let (start, end) = (&fragment.start, &fragment.end);
+                    let piece = |&seq| RangeTombstone { start: start.clone(), end: end.clone(), seq };
+                    all.extend(fragment.seqs.iter().map(piece));
+                }
+            }
+        }
+        let built = FragmentedTombstones::build(self.order.user.clone(), all);
+        Ok((!built.is_empty()).then(|| Arc::new(built)))
+    }
+}
+
+impl Flushable for QueuedIngest {
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        let (order, user_key) = (&self.order.user, key.user_key());
+        let mut more = true;
+        for files in self.layers().iter().rev() {
+            // Two files of a layer can meet in a key where one ends with a tombstone's exclusive end.
+            let first = files.partition_point(|file| order.compare(file.largest_user_key(), user_key).is_lt());
+            for file in files.iter().skip(first) {
+                if !more || !overlaps(order, &file.meta, Some(user_key), Some(user_key)) {
+                    break;
+                }
+                file.with(|table| {
+                    table.get(key, options, &mut |seq, kind, value: TableValue<'_>| {
+                        more = visit(seq, kind, value);
+                        more
+                    })
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+        let layer = |files: &Vec<Arc<TableFile>>| -> Box<dyn Cursor> {
+            Box::new(LevelCursor::new(self.order.clone(), LevelFiles::Listed(files.clone()), options.clone()))
+        };
+        let mut layers: Vec<Box<dyn Cursor>> = self.layers().iter().rev().map(layer).collect();
+        Ok(match layers.len() {
+            1 => layers.swap_remove(0),
+            _ => Box::new(MergingCursor::new(self.order.clone(), layers)),
+        })
+    }
+
+    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        if let Some(known) = self.tombstones.get() {
+            return Ok(known.clone());
+        }
+        let collected = self.collect_tombstones()?;
+        Ok(self.tombstones.get_or_init(|| collected).clone())
+    }
+
+    fn created_at(&self) -> SeqNo {
+        self.numbers().before
+    }
+
+    fn largest_seq(&self) -> Option<SeqNo> {
+        Some(SeqNo(self.numbers().before.0 + self.shape.numbers))
+    }
+
+    fn logged_through(&self) -> LogPosition {
+        self.numbers().logged_through
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let of_table = |file: &Arc<TableFile>| size_of::<TableFile>() + 2 * file.meta.smallest.len();
+        size_of::<Self>() + self.files().map(of_table).sum::<usize>()
+    }
+
+    fn charge(&self) -> Option<&Arc<Charge>> {
+        None
+    }
+
+    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
+        None
+    }
+
+    fn as_ingest(&self) -> Option<&QueuedIngest> {
+        Some(self)
+    }
+}
+
+impl Joins for QueuedIngest {
+    fn set_numbers(&self, given: &Given) {
+        let numbers = IngestNumbers { before: given.before, logged_through: given.log_end };
+        assert!(self.numbers.set(numbers).is_ok(), "an ingest is numbered once");
+    }
+}

@@ -1,0 +1,273 @@
+//! What the log says of an ingest: which tables and spans become part of the database, at which numbers.
+//! Format: docs/format/log.md.
+
+use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
+use base::key;
+use base::{Error, FamilyId, FileNumber, Result, SeqNo, ValueKind};
+
+use crate::version::table_file::FileMeta;
+
+/// An ingest, whole: all families that it touches, and the writes that ride with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct IngestRecord {
+    /// The number of the excises, where there are any; layers take those after it, one each, whatever the family.
+    pub first: SeqNo,
+    pub families: Vec<FamilyIngest>,
+}
+
+/// What the numbers of an ingest go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IngestShape {
+    /// Some family's share has an excise: the first number is the excises'.
+    pub has_excise: bool,
+    /// How many numbers it takes: one for the excises, one for each layer, whatever the family.
+    pub numbers: u64,
+}
+
+impl IngestShape {
+    /// The number that the tables of a layer take, in an ingest whose numbers begin at `first`.
+    pub fn number_of_layer(&self, first: SeqNo, layer: usize) -> SeqNo {
+        SeqNo(first.0 + u64::from(self.has_excise) + layer as u64)
+    }
+}
+
+/// An ingest's share in one family.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FamilyIngest {
+    pub family: FamilyId,
+    /// What is removed before the tables come, `[start, end)` in user keys.
+    pub excise: Option<(Vec<u8>, Vec<u8>)>,
+    /// Tables of one layer do not overlap and ascend; later layers are newer.
+    pub layers: Vec<Vec<IngestTable>>,
+}
+
+/// A table that is ingested.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct IngestTable {
+    /// Its sequence numbers are zero where the ingest's number is to be every entry's.
+    pub meta: FileMeta,
+    pub has_range_deletions: bool,
+}
+
+/// Set where a table brings sequence numbers of its own.
+const FLAG_OWN_NUMBERS: u32 = 1;
+const FLAG_RANGE_DELETIONS: u32 = 2;
+/// Set where a family's share begins with an excise.
+const FLAG_EXCISE: u32 = 1;
+
+impl IngestRecord {
+    pub fn shape(&self) -> IngestShape {
+        let has_excise = self.families.iter().any(|share| share.excise.is_some());
+        let layers = self.families.iter().map(|share| share.layers.len()).max().unwrap_or(0);
+        IngestShape { has_excise, numbers: u64::from(has_excise) + layers as u64 }
+    }
+
+    /// The number of the ingest's last part.
+    pub fn last(&self) -> SeqNo {
+        SeqNo(self.first.0 + self.shape().numbers.saturating_sub(1))
+    }
+
+    /// As long whatever the first number is.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_u64(&mut out, self.first.0);
+        put_varint32(&mut out, self.families.len() as u32);
+        for share in &self.families {
+            put_varint32(&mut out, share.family.0);
+            put_varint32(&mut out, if share.excise.is_some() { FLAG_EXCISE } else { 0 });
+            if let Some((start, end)) = &share.excise {
+                put_prefixed(&mut out, start);
+                put_prefixed(&mut out, end);
+            }
+            put_varint32(&mut out, share.layers.len() as u32);
+            for layer in &share.layers {
+                put_varint32(&mut out, layer.len() as u32);
+                layer.iter().for_each(|table| encode_table(&mut out, table));
+            }
+        }
+        out
+    }
+
+    /// Decodes a record; returns what follows it, the batch that rides with the ingest.
+    ///
+    /// # Errors
+    /// `Corruption`: not such a record.
+    pub fn decode(payload: &[u8]) -> Result<(IngestRecord, &[u8])> {
+        let mut reader = Reader::new(payload);
+        let mut record = IngestRecord { first: SeqNo(reader.u64("an ingest's first number")?), families: Vec::new() };
+        for _ in 0..reader.varint32("an ingest's families")? {
+            record.families.push(decode_share(&mut reader)?);
+        }
+        let numbers = record.shape().numbers;
+        if numbers == 0 || record.first.checked_add(numbers).is_none() {
+            return Err(malformed("its numbers"));
+        }
+        Ok((record, reader.rest()))
+    }
+}
+
+fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
+    let family = FamilyId(reader.varint32("an ingest's family")?);
+    let flags = reader.varint32("an ingest's flags")?;
+    if flags & !FLAG_EXCISE != 0 {
+        return Err(malformed("its flags"));
+    }
+    let mut share = FamilyIngest { family, ..FamilyIngest::default() };
+    if flags & FLAG_EXCISE != 0 {
+        let start = reader.prefixed("an excise's start")?.to_vec();
+        share.excise = Some((start, reader.prefixed("an excise's end")?.to_vec()));
+    }
+    for _ in 0..reader.varint32("an ingest's layers")? {
+        // Grown table by table: a count is not believed before its tables were read (B2).
+        let mut layer = Vec::new();
+        for _ in 0..reader.varint32("a layer's tables")? {
+            layer.push(decode_table(reader)?);
+        }
+        if layer.is_empty() {
+            return Err(malformed("a layer without tables"));
+        }
+        share.layers.push(layer);
+    }
+    Ok(share)
+}
+
+fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletions }: &IngestTable) {
+    let own_numbers = table.largest_seq > SeqNo::ZERO;
+    let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+    let flags = flag(own_numbers, FLAG_OWN_NUMBERS) | flag(*has_range_deletions, FLAG_RANGE_DELETIONS);
+    put_varint64(out, table.number.0);
+    put_varint32(out, table.path_id);
+    put_varint64(out, table.file_bytes);
+    put_varint64(out, table.file_creation_time);
+    put_varint64(out, table.oldest_ancestor_time);
+    put_varint32(out, flags);
+    if own_numbers {
+        put_varint64(out, table.smallest_seq.0);
+        put_varint64(out, table.largest_seq.0);
+    }
+    put_prefixed(out, &table.smallest);
+    put_prefixed(out, &table.largest);
+}
+
+fn decode_table(reader: &mut Reader<'_>) -> Result<IngestTable> {
+    let mut table = FileMeta {
+        number: FileNumber(reader.varint64("a table's number")?),
+        path_id: reader.varint32("a table's path")?,
+        file_bytes: reader.varint64("a table's size")?,
+        file_creation_time: reader.varint64("a table's creation time")?,
+        oldest_ancestor_time: reader.varint64("a table's oldest time")?,
+        ..FileMeta::default()
+    };
+    let flags = reader.varint32("a table's flags")?;
+    if flags & FLAG_OWN_NUMBERS != 0 {
+        table.smallest_seq = SeqNo(reader.varint64("a table's smallest number")?);
+        table.largest_seq = SeqNo(reader.varint64("a table's largest number")?);
+    }
+    table.smallest = reader.prefixed("a table's smallest key")?.to_vec();
+    table.largest = reader.prefixed("a table's largest key")?.to_vec();
+    let whole = key::split(&table.smallest).is_some() && key::split(&table.largest).is_some();
+    let known = FLAG_OWN_NUMBERS | FLAG_RANGE_DELETIONS;
+    if !whole || flags & !known != 0 || table.smallest_seq > table.largest_seq || table.largest_seq > SeqNo::MAX {
+        return Err(malformed("a table"));
+    }
+    Ok(IngestTable { meta: table, has_range_deletions: flags & FLAG_RANGE_DELETIONS != 0 })
+}
+
+fn malformed(what: &str) -> Error {
+    Error::corruption(format!("an ingest's record in the log is malformed: {what}"))
+}
+
+/// A table as it is once the ingest has numbers: every entry of it takes `number`, unless the table brings its own.
+pub(crate) fn numbered(mut table: FileMeta, number: SeqNo) -> FileMeta {
+    if table.largest_seq > SeqNo::ZERO {
+        return table;
+    }
+    (table.smallest_seq, table.largest_seq) = (number, number);
+    for bound in [&mut table.smallest, &mut table.largest] {
+        if let Some((user_key, trailer)) = key::split(bound) {
+            // The exclusive end of a range tombstone is above every number as it is.
+            if trailer != key::pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8) {
+                let mut renumbered = Vec::with_capacity(bound.len());
+                key::append(&mut renumbered, user_key, number, trailer as u8);
+                *bound = renumbered;
+            }
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(number: u64, smallest: &str, largest: &str) -> IngestTable {
+        let bound = |user_key: &str| key::encode(user_key.as_bytes(), SeqNo::ZERO, ValueKind::Value);
+        let meta = FileMeta {
+            number: FileNumber(number),
+            file_bytes: 1_000,
+            smallest: bound(smallest),
+            largest: bound(largest),
+            ..FileMeta::default()
+        };
+        IngestTable { meta, has_range_deletions: false }
+    }
+
+    fn record() -> IngestRecord {
+        let mut own = table(12, "x", "z");
+        (own.meta.smallest_seq, own.meta.largest_seq) = (SeqNo(3), SeqNo(9));
+        own.has_range_deletions = true;
+        let plain = FamilyIngest {
+            family: FamilyId(0),
+            excise: None,
+            layers: vec![vec![table(10, "a", "c"), table(11, "d", "f")], vec![own]],
+        };
+        let excised = FamilyIngest {
+            family: FamilyId(300),
+            excise: Some((b"k".to_vec(), b"p".to_vec())),
+            layers: vec![vec![table(13, "l", "m")]],
+        };
+        IngestRecord { first: SeqNo(40), families: vec![plain, excised] }
+    }
+
+    #[test]
+    fn a_record_round_trips_with_what_follows_it() {
+        let record = record();
+        let mut bytes = record.encode();
+        let alone = bytes.len();
+        bytes.extend_from_slice(b"a batch");
+        let (decoded, rest) = IngestRecord::decode(&bytes).expect("valid");
+        assert_eq!((decoded, rest), (record.clone(), &b"a batch"[..]));
+        let renumbered = IngestRecord { first: SeqNo::MAX, ..record };
+        assert_eq!(renumbered.encode().len(), alone, "as long whatever the number is");
+    }
+
+    #[test]
+    fn numbers_are_one_for_the_excises_and_one_for_each_layer() {
+        let record = record();
+        let shape = record.shape();
+        assert_eq!((shape.numbers, record.last()), (3, SeqNo(42)));
+        assert_eq!([0, 1].map(|layer| shape.number_of_layer(record.first, layer)), [SeqNo(41), SeqNo(42)]);
+    }
+
+    #[test]
+    fn nothing_else_passes() {
+        let bytes = record().encode();
+        for len in 0..bytes.len() {
+            IngestRecord::decode(&bytes[..len]).expect_err("cut");
+        }
+        let nothing = IngestRecord { first: SeqNo(1), families: Vec::new() };
+        IngestRecord::decode(&nothing.encode()).expect_err("no number at all");
+        let past_the_end = IngestRecord { first: SeqNo::MAX, ..record() };
+        IngestRecord::decode(&past_the_end.encode()).expect_err("numbers end at 56 bits");
+    }
+
+    #[test]
+    fn a_number_goes_into_bounds_but_not_into_exclusive_ends() {
+        let mut ranged = table(1, "a", "c").meta;
+        ranged.largest = key::encode(b"q", SeqNo::MAX, ValueKind::RangeDeletion);
+        let numbered_table = numbered(ranged.clone(), SeqNo(7));
+        assert_eq!(numbered_table.smallest, key::encode(b"a", SeqNo(7), ValueKind::Value));
+        assert_eq!(numbered_table.largest, ranged.largest);
+        assert_eq!((numbered_table.smallest_seq, numbered_table.largest_seq), (SeqNo(7), SeqNo(7)));
+    }
+}

@@ -1,0 +1,165 @@
+//! What an excise makes of a version: tables inside its span go, tables that straddle an end of it become virtual
+//! tables, trimmed to what lies outside. No byte is rewritten; a compaction does that some day.
+//!
+//! Everything in the version is older than the excise, and no snapshot sees it that is older: then nobody misses what
+//! lies in the span. The caller makes sure of both, and, since planning holds no lock, rechecks at install that the
+//! tables which go still stand (V2).
+
+use base::key::encode;
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
+use table::{Table, TableReadOptions};
+use vfs::IoClass;
+
+use super::edit::VersionEdit;
+use super::table_file::{Backing, FileMeta, TableFile};
+use super::version::Version;
+
+/// The user keys from `start` to `end`, that one excluded.
+#[derive(Clone, Copy, Debug)]
+pub struct ExciseSpan<'a> {
+    pub start: &'a [u8],
+    pub end: &'a [u8],
+}
+
+/// The change that takes a span out of a version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExcisePlan {
+    /// The tables that reach into the span, with their levels: the inputs, for the recheck.
+    pub deleted: Vec<(usize, FileNumber)>,
+    /// What is left of them.
+    pub added: Vec<(usize, FileMeta)>,
+}
+
+impl ExcisePlan {
+    /// Nothing of the version reaches into the span.
+    pub fn is_empty(&self) -> bool {
+        self.deleted.is_empty()
+    }
+
+    /// Makes the change part of an edit.
+    pub fn add_to(self, edit: &mut VersionEdit) {
+        edit.deleted.extend(self.deleted);
+        edit.added.extend(self.added);
+    }
+}
+
+/// A side of the span.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Plans the excise of `span`; `next_number` gives the virtual tables theirs. Opens the tables that straddle an end of
+/// the span and seeks in them.
+///
+/// # Errors
+/// What reading a table yields.
+pub fn plan(
+    version: &Version,
+    span: ExciseSpan<'_>,
+    next_number: &mut dyn FnMut() -> FileNumber,
+) -> Result<ExcisePlan> {
+    let order = version.order();
+    let mut plan = ExcisePlan::default();
+    if order.user.compare(span.start, span.end).is_ge() {
+        return Ok(plan);
+    }
+    for (level, file) in version.all_files().filter(|(_, file)| span.reaches_into(&order.user, &file.meta)) {
+        plan.deleted.push((level, file.number()));
+        for side in [Side::Left, Side::Right] {
+            if let Some(meta) = remainder(order, file, span, side)? {
+                plan.added.push((level, FileMeta { number: next_number(), ..meta }));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+impl ExciseSpan<'_> {
+    fn reaches_into(&self, order: &UserOrder, meta: &FileMeta) -> bool {
+        let ends = order.compare(meta.largest_user_key(), self.start);
+        let before = ends.is_lt() || (ends.is_eq() && meta.largest_is_exclusive());
+        !before && order.compare(meta.smallest_user_key(), self.end).is_lt()
+    }
+
+    /// Whether the bounds of a table leave anything on a side.
+    fn leaves(&self, order: &UserOrder, meta: &FileMeta, side: Side) -> bool {
+        match side {
+            Side::Left => order.compare(meta.smallest_user_key(), self.start).is_lt(),
+            Side::Right => {
+                let ends = order.compare(meta.largest_user_key(), self.end);
+                ends.is_gt() || (ends.is_eq() && !meta.largest_is_exclusive())
+            }
+        }
+    }
+}
+
+/// The virtual table that is left of a table on a side, its number yet to be given; `None` where nothing is.
+fn remainder(order: &InternalOrder, file: &TableFile, span: ExciseSpan<'_>, side: Side) -> Result<Option<FileMeta>> {
+    let meta = &file.meta;
+    if !span.leaves(&order.user, meta, side) {
+        return Ok(None);
+    }
+    let table = file.open()?;
+    let tombstones = table.tombstones().map(|all| meta.tombstones_inside(&all));
+    let covered = tombstones.and_then(|all| match side {
+        Side::Left => end_left_of(&all, span.start),
+        Side::Right => start_right_of(&all, span.end),
+    });
+    let options =
+        TableReadOptions { fill_cache: false, total_order_seek: true, class: IoClass::Ingest, ..Default::default() };
+    let mut cursor = table.clone().cursor(&options);
+    let found = match side {
+        Side::Left => cursor.seek_for_prev(&first_version(span.start)),
+        Side::Right => cursor.seek(&first_version(span.end)),
+    };
+    cursor.status()?;
+    let entry = found.then(|| cursor.key().to_vec());
+    let of_both = entry.into_iter().chain(covered);
+    let trimmed = match side {
+        Side::Left => of_both.max_by(|a, b| order.compare(a, b)),
+        Side::Right => of_both.min_by(|a, b| order.compare(a, b)),
+    };
+    let Some(trimmed) = trimmed else { return Ok(None) };
+    let backing = meta.backing.unwrap_or(Backing { number: meta.number, file_bytes: meta.file_bytes });
+    let mut left = FileMeta { file_bytes: share(&*table, meta, span, side)?, backing: Some(backing), ..meta.clone() };
+    match side {
+        Side::Left => left.largest = trimmed,
+        Side::Right => left.smallest = trimmed,
+    }
+    Ok(Some(left))
+}
+
+/// Before every entry of a user key, and behind those of the keys before.
+fn first_version(user_key: &[u8]) -> Vec<u8> {
+    encode(user_key, SeqNo::MAX, ValueKind::RangeDeletion)
+}
+
+/// Where the last tombstone that begins before `start` ends, as far as that, as a largest key.
+fn end_left_of(tombstones: &FragmentedTombstones, start: &[u8]) -> Option<Vec<u8>> {
+    let order = tombstones.order();
+    let before = tombstones.fragments().partition_point(|fragment| order.compare(&fragment.start, start).is_lt());
+    let last = tombstones.fragments().get(before.checked_sub(1)?)?;
+    let end = if order.compare(&last.end, start).is_gt() { start } else { &last.end };
+    Some(encode(end, SeqNo::MAX, ValueKind::RangeDeletion))
+}
+
+/// Where the first tombstone that ends behind `end` begins, not before that, as a smallest key.
+fn start_right_of(tombstones: &FragmentedTombstones, end: &[u8]) -> Option<Vec<u8>> {
+    let first = tombstones.fragments().get(tombstones.seek(end))?;
+    let start = if tombstones.order().compare(&first.start, end).is_lt() { end } else { &first.start };
+    Some(encode(start, *first.seqs.first()?, ValueKind::RangeDeletion))
+}
+
+/// The bytes of the table that lie on a side of the span, about; 1 at least.
+fn share(table: &dyn Table, meta: &FileMeta, span: ExciseSpan<'_>, side: Side) -> Result<u64> {
+    let all = table.properties().data_bytes;
+    let bytes = match side {
+        Side::Left => table.approximate_offset(&first_version(span.start))?,
+        Side::Right => all.saturating_sub(table.approximate_offset(&first_version(span.end))?),
+    };
+    let scaled = u128::from(meta.file_bytes) * u128::from(bytes.min(all)) / u128::from(all.max(1));
+    Ok((scaled as u64).clamp(1, meta.file_bytes.max(1)))
+}

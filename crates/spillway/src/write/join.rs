@@ -1,0 +1,219 @@
+//! What joins a family's queue as a whole, rather than entry by entry through a memtable: a large batch that was indexed
+//! beforehand, tables that are ingested. Numbers, log space and places in all queues are taken in one step under the
+//! commit lock, before anything can be published that needs them. Keeps C1, C3, C4, D3, Q1, S1, V1.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Error, Result, SeqNo};
+use crossbeam_utils::Backoff;
+use log::Reservation;
+
+use crate::core::{CommitState, Core, FamilyState, State};
+use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::flush::held::HeldMemtable;
+use crate::ingest::overlap::Coverage;
+use crate::read::view::ReadView;
+use crate::write::logs::ActiveLog;
+use crate::write::pipeline::{KeyBounds, LogPosition, Ticket};
+use crate::write::spare::Spare;
+
+/// An entry of a queue that gets its numbers when it joins.
+pub(crate) trait Joins: Flushable {
+    /// Called once, under the commit lock, before any reader can find the entry.
+    fn set_numbers(&self, given: &Given);
+}
+
+/// What a change was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    /// The last number before it.
+    pub before: SeqNo,
+    pub last: SeqNo,
+    /// Where its log record ends; 0 where it has none.
+    pub log_end: LogPosition,
+}
+
+/// What joins one family's queue.
+pub(crate) struct Joining {
+    pub family: Arc<Family>,
+    /// Oldest first.
+    pub entries: Vec<Arc<dyn Joins>>,
+    /// Where the entries may go under the mutable memtable: what they must not meet there.
+    pub coverage: Option<Coverage>,
+    /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
+    pub fresh: Option<HeldMemtable>,
+}
+
+/// What a change needs when it is numbered.
+pub(crate) struct JoinRequest<'a> {
+    pub joining: &'a mut [Joining],
+    pub numbers: u64,
+    /// Bytes of its log record; `None` for no record.
+    pub record_bytes: Option<usize>,
+    /// What unfinished writes it is to be taken for by others that look.
+    pub bounds: &'a [KeyBounds],
+    /// Called with the numbers under the commit lock: O(1), no wait.
+    pub noted: &'a dyn Fn(&Given),
+}
+
+/// A change that has numbers and stands in the queues.
+pub(crate) struct Joined {
+    pub ticket: Ticket,
+    pub given: Given,
+    pub record: Option<(Arc<ActiveLog>, Reservation)>,
+    /// Families in which it went under the mutable memtable.
+    pub under: usize,
+    /// How long the commit lock was held.
+    pub locked: Duration,
+}
+
+/// The views before are to be dropped off the locks.
+type JoinedWithOldViews = (Joined, Vec<Arc<ReadView>>);
+
+/// Why a change could not join just now; what it waits for is off the locks.
+enum Retry {
+    PipelineFull,
+    LogFull(Arc<ActiveLog>),
+    /// The family at this place needs a fresh memtable.
+    Fresh(usize),
+}
+
+impl Core {
+    /// Numbers a change and puts its entries into their queues: under the mutable memtable where nothing of theirs is in
+    /// it, above it with a fresh one on top otherwise.
+    ///
+    /// # Errors
+    /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
+    pub(crate) fn join_queues(&self, mut request: JoinRequest<'_>) -> Result<Joined> {
+        let backoff = Backoff::new();
+        for joining in request.joining.iter_mut() {
+            let mutable = joining.family.view().mutable.clone();
+            // Entries never leave a memtable: what meets it now will do so under the lock.
+            let meets = |coverage: &Coverage| coverage.meets_memtable_once_ready(mutable.memtable());
+            if joining.coverage.as_ref().is_none_or(meets) {
+                self.make_fresh(joining)?;
+            }
+        }
+        loop {
+            self.check_writable()?;
+            match self.try_join(&mut request)? {
+                Ok((joined, old_views)) => {
+                    drop(old_views);
+                    self.give_back_fresh(request.joining);
+                    return Ok(joined);
+                }
+                Err(Retry::PipelineFull) => backoff.snooze(),
+                Err(Retry::LogFull(log)) => self.roll_log(&log, request.record_bytes.unwrap_or(0) as u64)?,
+                Err(Retry::Fresh(at)) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
+            }
+        }
+    }
+
+    fn make_fresh(&self, joining: &mut Joining) -> Result<()> {
+        if joining.fresh.is_none() {
+            joining.fresh = Some(match self.take_spare(joining.family.id(), 0) {
+                Some(spare) => spare,
+                None => joining.family.create_memtable(0)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Memtables that were not needed are spares again.
+    fn give_back_fresh(&self, joining: &mut [Joining]) {
+        let mut unused = Vec::new();
+        for joining in joining.iter_mut() {
+            let Some(fresh) = joining.fresh.take() else { continue };
+            let mut state = self.state.lock();
+            match state.families.get_mut(&joining.family.id()) {
+                Some(family) if family.spare.is_none() => family.spare = Some(Spare::new(fresh)),
+                _ => unused.push(fresh), // dropped off the lock
+            }
+        }
+    }
+
+    /// The whole of the locks. The state lock is held so that the queues stand, the commit lock so that the order of
+    /// numbers is the order in the queues (Q1).
+    fn try_join(&self, request: &mut JoinRequest<'_>) -> Result<Result<JoinedWithOldViews, Retry>> {
+        let mut state = self.state.lock();
+        for joining in request.joining.iter() {
+            self.family_state(&mut state, joining.family.id())?;
+        }
+        let mut commit = self.commit.lock();
+        let start = self.context.vfs.now();
+        let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        if !self.pipeline.has_room() {
+            return Ok(Err(Retry::PipelineFull));
+        }
+        let mut under = Vec::with_capacity(request.joining.len());
+        for (at, joining) in request.joining.iter().enumerate() {
+            under.push(self.goes_under(joining, &mut state)?);
+            if under.last() == Some(&false) && joining.fresh.is_none() {
+                return Ok(Err(Retry::Fresh(at)));
+            }
+        }
+        let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
+        let before = commit.last_seq;
+        let last = before.checked_add(request.numbers).ok_or_else(exhausted)?;
+        // The last step that can fail: space that is reserved is filled.
+        let record = match request.record_bytes.map(|bytes| log.file.try_reserve(bytes)) {
+            None => None,
+            Some(Some(reservation)) => Some((log, reservation)),
+            Some(None) => return Ok(Err(Retry::LogFull(log))),
+        };
+        let given = Given { before, last, log_end: record.as_ref().map_or(0, |(log, r)| log.position(r)) };
+        assert!(last > before, "sequence numbers only grow (S1, S3)");
+        commit.last_seq = last;
+        (request.noted)(&given);
+        let ticket = self.pipeline.enter(last, given.log_end, request.bounds);
+        let views = self.place(request.joining, &under, &given, &mut state)?;
+        let locked = self.context.vfs.now().saturating_sub(start);
+        drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
+        drop::<parking_lot::MutexGuard<'_, State>>(state);
+        let under = under.iter().filter(|under| **under).count();
+        Ok(Ok((Joined { ticket, given, record, under, locked }, views)))
+    }
+
+    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable.
+    fn goes_under(&self, joining: &Joining, state: &mut State) -> Result<bool> {
+        let Some(coverage) = &joining.coverage else { return Ok(false) };
+        let family = self.family_state(state, joining.family.id())?;
+        let met = coverage.meets_in_flight(joining.family.id(), &self.pipeline)
+            || coverage.meets_memtable(family.mutable.memtable());
+        Ok(!met)
+    }
+
+    fn place(
+        &self,
+        joining: &mut [Joining],
+        under: &[bool],
+        given: &Given,
+        state: &mut State,
+    ) -> Result<Vec<Arc<ReadView>>> {
+        let mut old_views = Vec::with_capacity(joining.len());
+        for (joining, under) in joining.iter_mut().zip(under) {
+            let family = self.family_state(state, joining.family.id())?;
+            if !under {
+                let made = joining.fresh.take().expect("made before the locks were taken");
+                self.seal_mutable(family, made, given);
+            }
+            for entry in &joining.entries {
+                entry.set_numbers(given);
+                family.queue.insert(0, entry.clone());
+            }
+            family.family.set_mutable(&family.mutable);
+            old_views.push(family.publish_view());
+        }
+        Ok(old_views)
+    }
+
+    /// Queues the mutable memtable, which no number above those before the change goes to.
+    fn seal_mutable(&self, family: &mut FamilyState, made: HeldMemtable, given: &Given) {
+        let next = self.context.queue_memtable(made, given.last);
+        let old = std::mem::replace(&mut family.mutable, next);
+        old.seal_at(given.before, self.pipeline.entered_log());
+        family.queue.insert(0, old);
+    }
+}
