@@ -1,4 +1,4 @@
-//! The command line: `db`, `memtable`, `persist`, `compare`, `report`.
+//! The command line: `db`, `memtable`, `persist`, `ingest`, `compare`, `report`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use crate::compare::{self, Comparison};
 use crate::flags::{FlagSet, Flags, asks_for_help};
+use crate::ingest::{self, IngestFlags};
 use crate::memtable::{self, MemtableFlags};
 use crate::persist::{self, PersistFlags};
 use crate::{harness, report};
@@ -38,6 +39,13 @@ enum Command {
     /// Times batches that are written and flushed at once, on a growing database; `--help` lists the flags.
     #[command(disable_help_flag = true)]
     Persist {
+        /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Times ingests over memtables, writers beside ingests, and loading by ingests, in every mode; `--help` lists the flags.
+    #[command(disable_help_flag = true)]
+    Ingest {
         /// `--flag=value` or `-flag=value`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
@@ -88,6 +96,14 @@ pub fn run(args: &Args) -> Result<()> {
                 return Ok(());
             }
             persist::run(&PersistFlags::parse(&given)?, &vfs)
+        }
+        Command::Ingest { flags } => {
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}", IngestFlags::help());
+                return Ok(());
+            }
+            ingest::run(&IngestFlags::parse(&given)?, &vfs)
         }
         Command::Compare(comparison) => compare::run(comparison, &vfs),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),

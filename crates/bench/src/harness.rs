@@ -230,7 +230,7 @@ fn run_threads<'a>(benchmark: &Benchmark, db: &Db, ground: &Ground<'a>, seed: u6
 }
 
 /// What a thread did; its panic goes on here.
-fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+pub fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

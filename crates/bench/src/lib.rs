@@ -2,13 +2,14 @@
 //! and their outputs be read by one parser.
 //!
 //! `db` runs them here, `compare` runs both programs in turns and keeps what they print as data; `memtable` runs those of
-//! `memtablerep_bench` on memtables by themselves, `persist` times writes that are flushed at once; `report` draws the
+//! `memtablerep_bench` on memtables by themselves, `persist` times writes that are flushed at once, `ingest` what ingests cost whoever writes; `report` draws the
 //! documentation's tables from all that data.
 
 pub mod cli;
 mod compare;
 mod flags;
 mod harness;
+mod ingest;
 mod latency;
 mod machine;
 mod medians;
@@ -16,6 +17,7 @@ mod memtable;
 mod options;
 mod outcome;
 mod persist;
+mod plot;
 mod report;
 mod sinks;
 mod state;

@@ -43,6 +43,11 @@ pub fn write_hex(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }
 
+/// The digits as text.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Text as it is; a backslash, control characters and what is not UTF-8 as escapes (`\\`, `\t`, `\n`, `\r`, `\xNN`).
 pub fn write_text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     for chunk in bytes.utf8_chunks() {

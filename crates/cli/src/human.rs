@@ -34,6 +34,22 @@ pub fn bytes(number: u64) -> String {
     if unit == "B" { format!("{number} B") } else { format!("{value:.2} {unit}") }
 }
 
+/// What [`bytes`] prints, and its short forms: `4096`, `64M`, `64MiB`, `1.5G`. Units are powers of 1024.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let power = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" | "kb" => 1,
+        "m" | "mib" | "mb" => 2,
+        "g" | "gib" | "gb" => 3,
+        "t" | "tib" | "tb" => 4,
+        _ => return Err(format!("{unit:?} is no unit; there are K, M, G and T, powers of 1024")),
+    };
+    let value: f64 = number.parse().map_err(|_| "a size is a number and a unit, such as 64M".to_owned())?;
+    Ok((value * 1024f64.powi(power)) as u64)
+}
+
 /// `number` in each second of `time`, rounded.
 pub fn per_second(number: u64, time: Duration) -> u64 {
     (number as f64 / time.as_secs_f64().max(1e-6)) as u64
@@ -42,6 +58,17 @@ pub fn per_second(number: u64, time: Duration) -> u64 {
 /// `0.12 s`.
 pub fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
+}
+
+/// `850 ns`, `8.1 us`, `12.3 ms`, `1.20 s`.
+pub fn short_time(time: Duration) -> String {
+    let nanos = time.as_nanos() as f64;
+    match nanos {
+        ..1e3 => format!("{nanos} ns"),
+        ..1e6 => format!("{:.1} us", nanos / 1e3),
+        ..1e9 => format!("{:.1} ms", nanos / 1e6),
+        _ => seconds(time),
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +85,13 @@ mod tests {
         assert_eq!(counted(2, "table", "tables"), "2 tables");
         assert_eq!([bytes(1023), bytes(1024), bytes(1_913_704)], ["1023 B", "1.00 KiB", "1.83 MiB"]);
         assert_eq!(bytes(u64::MAX), "16.00 EiB");
+        assert_eq!(
+            ["0", "4096", "64M", "1.83 MiB", "1.5g"].map(|text| parse_bytes(text).unwrap()),
+            [0, 4096, 64 << 20, 1_918_894, 3 << 29]
+        );
+        assert!(["", "M", "1X", "1.2.3K", "-1"].into_iter().all(|text| parse_bytes(text).is_err()));
+        let times = [850, 8_140, 12_340_000, 1_200_000_000].map(|nanos| short_time(Duration::from_nanos(nanos)));
+        assert_eq!(times, ["850 ns", "8.1 us", "12.3 ms", "1.20 s"]);
         assert_eq!(per_second(100, Duration::from_millis(500)), 200);
     }
 }

@@ -1,13 +1,10 @@
 //! `spillway load`: a file's records into a family.
 
-mod json;
-mod lines;
-mod progress;
-mod rows;
-mod source;
+mod tables;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use spillway::vfs::RealVfs;
@@ -16,9 +13,12 @@ use spillway::{Db, Family, WriteBatch, WriteOptions};
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
 use crate::human;
+use crate::input::{Input, InputArgs, Record};
+use crate::make::MakeArgs;
+use crate::progress::Reading;
 
-use self::progress::Progress;
-use self::source::Source;
+/// Records of a batch.
+const BATCH_RECORDS: u64 = 1000;
 
 /// Bytes of a batch at which it is written, however few records it has.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -34,8 +34,9 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 ///
 /// kv: on each line the key, a tab and the value, as `scan` prints them with --hex.
 ///
-/// What is loaded survives a kill of the process at once, batch by batch, and a power loss when the command ends (with
-/// --sync, at once).
+/// By puts, what is loaded survives a kill of the process at once, batch by batch, and a power loss when the command ends
+/// (with --sync, at once). With --via ingest, which is the fast way for many records, all of them appear at once in the
+/// end, or none: they are sorted into tables first (see `spillway table build`), and those are taken in as they are.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -43,51 +44,30 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
   spillway load people.csv --db /tmp/people --format csv --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   zcat events.json.gz | spillway load - --db /tmp/events --format ndjson --key time,id --key-separator :
+  spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
   spillway scan --hex --db /tmp/a | spillway load - --db /tmp/b --format kv --hex"
 )]
 pub struct Args {
     /// The file; - for standard input.
     file: PathBuf,
-    #[arg(long)]
-    format: Format,
+    #[command(flatten)]
+    input: InputArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
     family: FamilyArgs,
-    /// The columns (csv, tsv: by name, or by number from 1) or fields (ndjson) that make the key. The first column if
-    /// not given.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    key: Vec<String>,
-    /// What stands between the parts of a key that is made of several.
-    #[arg(long, value_name = "TEXT", default_value = "/")]
-    key_separator: String,
-    /// csv, tsv: the columns that make the value, if not all. A single one is stored as it is, without quotes.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    value: Vec<String>,
-    /// csv: what stands between fields.
-    #[arg(long, value_name = "CHARACTER")]
-    delimiter: Option<char>,
-    /// csv, tsv: the first row is a record, not the columns' names.
-    #[arg(long)]
-    no_header: bool,
-    /// csv, tsv: the first row names the columns. So it is without this, too.
-    #[arg(long, conflicts_with = "no_header")]
-    header: bool,
-    /// kv: keys and values are hexadecimal digits.
-    #[arg(long)]
-    hex: bool,
-    /// Passes over malformed records and counts them, instead of ending at the first one.
-    #[arg(long)]
-    skip_bad: bool,
     /// Fails where there is no database, instead of making it.
     #[arg(long)]
     no_create: bool,
     /// Makes the database where there is none. So it is without this, too.
     #[arg(long, conflicts_with = "no_create")]
     create: bool,
-    /// Records written together: after a crash all of them are there, or none.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    batch: u64,
+    /// The way into the database.
+    #[arg(long, value_enum, default_value_t = Via::Puts)]
+    via: Via,
+    /// Records written together: after a crash all of them are there, or none. 1000 if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    batch: Option<u64>,
     /// Makes every batch survive power loss before the next one is written.
     #[arg(long)]
     sync: bool,
@@ -96,37 +76,32 @@ pub struct Args {
     acks: bool,
     #[command(flatten)]
     adopt: AdoptArgs,
+    #[command(flatten, next_help_heading = "With --via ingest")]
+    make: MakeArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Csv,
-    Tsv,
-    Ndjson,
-    Kv,
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Via {
+    /// Batch by batch, through the log and the memtables.
+    Puts,
+    /// As sorted tables, all at once.
+    Ingest,
 }
 
-/// A key and a value, in memory that is used again.
-#[derive(Default)]
-struct Record {
-    key: Vec<u8>,
-    value: Vec<u8>,
-}
-
-/// What a parser found next.
-enum Next {
-    Record,
-    End,
-    /// A record that is none; the next one can be read.
-    Malformed {
-        line: u64,
-        what: String,
-    },
-}
-
-/// Reads records of one format.
-trait Parser {
-    fn next(&mut self, record: &mut Record) -> Outcome<Next>;
+impl Args {
+    /// What of the arguments does not go together.
+    fn check(&self) -> Outcome {
+        let of_puts = [("--batch", self.batch.is_some()), ("--sync", self.sync), ("--acks", self.acks)];
+        let of_puts = of_puts.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+        let (wrong, via) = match self.via {
+            Via::Puts => (self.make.given(), "ingest"),
+            Via::Ingest => (of_puts, "puts"),
+        };
+        match wrong {
+            Some(name) => Err(Failure::refused(format!("{name} goes with --via {via} only"))),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -134,24 +109,29 @@ struct Tally {
     /// In the database.
     records: u64,
     payload_bytes: u64,
-    skipped: u64,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let source = Source::open(&args.file)?;
-    let progress = Progress::begin(&source);
-    let mut parser = parser(args, source)?;
+    args.check()?;
+    let mut input = Input::open(&args.input, std::slice::from_ref(&args.file))?;
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: !args.no_create })?;
     let family = args.family.of(&db)?;
+    if args.via == Via::Ingest {
+        return tables::load(args, db, family, input, out);
+    }
+    let progress = Reading::begin(input.total_bytes(), input.counter());
     let vfs = RealVfs::new();
     let start = vfs.now();
     let mut tally = Tally::default();
-    let loaded = load(args, &db, &family, &mut *parser, &mut Reporter { out, progress: &progress, tally: &mut tally });
-    progress.end();
+    let loaded = load(args, &db, &family, &mut input, &mut Reporter { out, progress: &progress, tally: &mut tally });
+    drop(progress);
     loaded?;
     db.close()?;
-    let time = vfs.now().saturating_sub(start);
-    let Tally { records, payload_bytes, skipped } = tally;
+    summary(&tally, input.skipped(), vfs.now().saturating_sub(start), out)
+}
+
+fn summary(tally: &Tally, skipped: u64, time: Duration, out: &mut dyn Write) -> Outcome {
+    let Tally { records, payload_bytes } = *tally;
     writeln!(
         out,
         "loaded {} ({}) in {}: {} records/s, {}/s",
@@ -167,56 +147,27 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-fn parser(args: &Args, source: Source) -> Outcome<Box<dyn Parser>> {
-    let refused = |what: &str| {
-        Err(Failure::refused(format!("{what} does not go with --format {:?}", args.format).to_lowercase()))
-    };
-    let by_columns = matches!(args.format, Format::Csv | Format::Tsv);
-    if !by_columns && !args.value.is_empty() {
-        return refused("--value");
-    }
-    if args.format != Format::Csv && args.delimiter.is_some() {
-        return refused("--delimiter");
-    }
-    if args.format != Format::Kv && args.hex {
-        return refused("--hex");
-    }
-    Ok(match args.format {
-        Format::Csv | Format::Tsv => Box::new(rows::Rows::new(args, source)?),
-        Format::Ndjson if args.key.is_empty() => {
-            return Err(Failure::refused("--format ndjson needs --key with the names of the fields that make the key"));
-        }
-        Format::Ndjson => Box::new(json::Objects::new(source, &args.key, &args.key_separator)),
-        Format::Kv if !args.key.is_empty() => return refused("--key"),
-        Format::Kv => Box::new(lines::Pairs::new(source, args.hex)),
-    })
-}
-
 /// Where a load's progress is told.
 struct Reporter<'a> {
     out: &'a mut dyn Write,
-    progress: &'a Progress,
+    progress: &'a Reading,
     tally: &'a mut Tally,
 }
 
-fn load(args: &Args, db: &Db, family: &Family, parser: &mut dyn Parser, reporter: &mut Reporter<'_>) -> Outcome {
+fn load(args: &Args, db: &Db, family: &Family, input: &mut Input<'_>, reporter: &mut Reporter<'_>) -> Outcome {
     let mut batch = WriteBatch::new();
     let mut record = Record::default();
     loop {
-        match parser.next(&mut record)? {
-            Next::Record => batch.put(family.id(), &record.key, &record.value),
-            Next::End => return write(args, db, &mut batch, reporter),
-            Next::Malformed { .. } if args.skip_bad => reporter.tally.skipped += 1,
-            Next::Malformed { line, what } => {
+        match input.next(&mut record)? {
+            Ok(true) => batch.put(family.id(), &record.key, &record.value),
+            Ok(false) => return write(args, db, &mut batch, reporter),
+            Err(malformed) => {
                 write(args, db, &mut batch, reporter)?;
-                let (file, before) = (args.file.display(), human::count(reporter.tally.records));
-                return Err(Failure::refused(format!(
-                    "{file}, line {line}: {what}; the {before} records before it are loaded (--skip-bad passes over such \
-                     lines)"
-                )));
+                let before = human::count(reporter.tally.records);
+                return Err(malformed.failure(&format!("the {before} records before it are loaded")));
             }
         }
-        if u64::from(batch.count()) >= args.batch || batch.len() >= BATCH_BYTES_MAX {
+        if u64::from(batch.count()) >= args.batch.unwrap_or(BATCH_RECORDS) || batch.len() >= BATCH_BYTES_MAX {
             write(args, db, &mut batch, reporter)?;
         }
     }

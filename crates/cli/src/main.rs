@@ -12,15 +12,23 @@ mod failure;
 mod families;
 mod get;
 mod human;
+mod ingest;
+mod input;
+mod interrupt;
 mod load;
 mod log;
+mod make;
 mod manifest;
 mod options;
+mod progress;
 mod put;
 mod scan;
 mod settings;
+mod sort;
+mod staging;
 mod stats;
 mod table;
+mod threads;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -61,7 +69,8 @@ enum LogLevel {
 
 #[derive(Subcommand)]
 enum Command {
-    Load(load::Args),
+    Load(Box<load::Args>),
+    Ingest(Box<ingest::Args>),
     Get(get::Args),
     Put(put::Args),
     Delete(delete::Args),
@@ -85,6 +94,7 @@ impl Command {
     fn run(&self, out: &mut dyn Write) -> Outcome {
         match self {
             Command::Load(args) => load::run(args, out),
+            Command::Ingest(args) => ingest::run(args, out),
             Command::Get(args) => get::run(args, out),
             Command::Put(args) => put::run(args),
             Command::Delete(args) => delete::run(args),

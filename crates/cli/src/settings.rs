@@ -24,17 +24,24 @@ impl Settings {
     /// What is stored in the directory, and over it what `given` says: the name of a file (an OPTIONS file, `.json`,
     /// `.yaml`), or an option string.
     pub fn load(vfs: &Arc<dyn Vfs>, dir: &Path, given: Option<&str>) -> Result<Settings> {
-        let mut settings = Settings::default();
-        if let Some(path) = newest_options(&**vfs, dir)? {
-            match read_file(&**vfs, &path, &settings) {
-                Ok(stored) => settings = stored,
-                Err(error) => eprintln!("warning: the stored options are not used: {error}"),
-            }
-        }
+        Self::stored(vfs, dir)?.with(vfs, given)
+    }
+
+    /// What is stored in the directory.
+    pub fn stored(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Settings> {
+        let Some(path) = newest_options(&**vfs, dir)? else { return Ok(Settings::default()) };
+        read_file(&**vfs, &path, &Settings::default()).or_else(|error| {
+            eprintln!("warning: the stored options are not used: {error}");
+            Ok(Settings::default())
+        })
+    }
+
+    /// These, and over them what `given` says: see [`load`](Self::load).
+    pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
         match given {
-            None => Ok(settings),
-            Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &settings),
-            Some(text) => settings.with_string(text),
+            None => Ok(self),
+            Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self),
+            Some(text) => self.with_string(text),
         }
     }
 

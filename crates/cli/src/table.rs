@@ -1,5 +1,7 @@
 //! `spillway table`.
 
+mod build;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -10,9 +12,10 @@ use spillway::vfs::RealVfs;
 use crate::failure::{Failure, Outcome};
 use crate::human;
 
-/// Shows and verifies table files (.sst), RocksDB's and ours.
+/// Makes table files (.sst), shows and verifies them, RocksDB's and ours.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  spillway table build people.csv --format csv --key id --to /tmp/tables
   spillway table dump /tmp/people/000012.sst --part properties
   spillway table verify /tmp/people/*.sst")]
 pub struct Args {
@@ -22,6 +25,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
+    Build(Box<build::Args>),
     /// Prints what is in a table.
     Dump {
         file: PathBuf,
@@ -70,6 +74,7 @@ pub fn show(out: &mut dyn Write, dump: impl FnOnce(dump::Line<'_>) -> spillway::
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
+        Action::Build(args) => build::run(args, out),
         Action::Dump { file, part } => {
             let table = dump::open_table(&*RealVfs::new(), file)?;
             if let Some(part) = part {

@@ -1,7 +1,7 @@
 //! The database behind its handles: everything that threads share, and the locks that guard it.
 //!
-//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`Stall`] and
-//! [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
+//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`RangeLatches`],
+//! [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,9 @@ use crate::compaction::FamilyCompactions;
 use crate::context::Context;
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
+use crate::ingest::latch::RangeLatches;
 use crate::ingest::queued::QueuedIngest;
+use crate::ingest::waits::IngestWaits;
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
@@ -39,6 +41,8 @@ pub(crate) struct Core {
     pub families: ArcSwap<FamilySet>,
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
+    pub latches: RangeLatches,
+    pub ingest_waits: IngestWaits,
     /// Held by the one ingest that looks for its place, so that not several contend for the locks.
     pub ingesting: Mutex<()>,
     pub logs: Arc<Logs>,
@@ -181,14 +185,25 @@ impl FamilyState {
     /// The number through which nothing in memory is needed from the logs (F2): where the oldest entry begins. An entry
     /// that went under the mutable memtable may have begun after that.
     pub fn needed_after(&self) -> SeqNo {
-        self.needed_without(0)
+        self.needed_without(&[])
     }
 
-    /// As [`needed_after`](Self::needed_after), once so many entries have left the queue's old end.
-    pub fn needed_without(&self, flushed: usize) -> SeqNo {
-        let left = self.queue.iter().rev().skip(flushed).map(|entry| entry.created_at());
+    /// As [`needed_after`](Self::needed_after), once these entries have left the queue.
+    pub fn needed_without(&self, flushed: &[Arc<dyn Flushable>]) -> SeqNo {
+        let left = self.queue.iter().filter(|entry| !holds(flushed, entry)).map(|entry| entry.created_at());
         left.fold(self.mutable.created_at(), SeqNo::min)
     }
+
+    /// Whether the entry is in the queue still, or mutable.
+    pub fn has_in_memory(&self, entry: &Arc<dyn Flushable>) -> bool {
+        let mutable: Arc<dyn Flushable> = self.mutable.clone();
+        Arc::ptr_eq(&mutable, entry) || holds(&self.queue, entry)
+    }
+}
+
+/// Whether the entry is one of these.
+pub(crate) fn holds(entries: &[Arc<dyn Flushable>], entry: &Arc<dyn Flushable>) -> bool {
+    entries.iter().any(|other| Arc::ptr_eq(other, entry))
 }
 
 /// What a [`Core`] is made of.
@@ -215,6 +230,8 @@ impl Core {
             families: ArcSwap::from_pointee(FamilySet::default()),
             commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
+            latches: RangeLatches::new(),
+            ingest_waits: IngestWaits::default(),
             ingesting: Mutex::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
@@ -283,6 +300,7 @@ impl Core {
         drop(self.state.lock());
         self.state_changed.notify_all();
         self.context.memtables.memory.wake();
+        self.latches.wake();
     }
 
     /// As [`fail`](Self::fail), for a write that already has numbers: they will never be visible.

@@ -10,6 +10,7 @@ use log::{EndReason, Frontiers, RecordKind, RecoveryMode, ReplayOptions};
 use table::{BlockBasedTable, TableContext};
 use vfs::{FileKind, IoClass, Vfs};
 
+use crate::ingest::record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::{current, manifest};
 use crate::write::batch::{BatchReader, BatchRecord};
@@ -82,6 +83,9 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
             RecordKind::Batch => {
                 show_batch(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
             }
+            RecordKind::Ingest => {
+                show_ingest(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
+            }
             kind => line(&format!("{}: {kind:?}, {} bytes", record.offset, record.payload.len())),
         };
         if wanted { Ok(()) } else { Err(stopped()) }
@@ -132,6 +136,39 @@ fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// As [`show_batch`], of an ingest and the batch that rides with it.
+fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
+    let (record, batch) = IngestRecord::decode(payload)?;
+    let (first, families) = (record.first, record.families.len());
+    if !line(&format!("{offset}: ingest from number {first}, {families} families, {} bytes", payload.len())) {
+        return Ok(false);
+    }
+    let shape = record.shape();
+    for share in &record.families {
+        let family = match share.family {
+            FamilyId::DEFAULT => String::new(),
+            FamilyId(id) => format!(" in family {id}"),
+        };
+        if let Some((start, end)) = &share.excise {
+            let (start, end) = (start.escape_ascii(), end.escape_ascii());
+            if !line(&format!("  {first} excise ['{start}', '{end}'){family}")) {
+                return Ok(false);
+            }
+        }
+        for (i, layer) in share.layers.iter().enumerate() {
+            let number = shape.number_of_layer(first, i);
+            for IngestTable { meta, .. } in layer {
+                let name = file_name::format(FileType::Table, meta.number);
+                let (from, to) = (meta.smallest_user_key().escape_ascii(), meta.largest_user_key().escape_ascii());
+                if !line(&format!("  {number} table {name} ['{from}' .. '{to}'], {} bytes{family}", meta.file_bytes)) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    if batch.is_empty() { Ok(true) } else { show_batch(offset, batch, line) }
 }
 
 fn change(record: &BatchRecord<'_>) -> String {

@@ -25,7 +25,7 @@ pub(crate) struct Change<'a> {
     pub inputs: &'a [(usize, FileNumber)],
     /// The compaction that ends with this.
     pub compaction: Option<u64>,
-    /// The entries that leave the old end of the family's queue, oldest first; they must be there still (V2).
+    /// The entries that leave the family's queue, oldest first; they must be there still (V2).
     pub flushed: &'a [Arc<dyn Flushable>],
     /// Handles of tables that the edit adds, where there are any already.
     pub adopted: &'a [Arc<TableFile>],
@@ -42,10 +42,10 @@ struct Standing<'a> {
 }
 
 /// What is over once a change is installed.
-struct Ended {
+struct Ended<'a> {
     compaction: Option<u64>,
     /// Entries of the queue that are in tables now.
-    entries: usize,
+    entries: &'a [Arc<dyn Flushable>],
     unneeded: Unneeded,
 }
 
@@ -75,7 +75,7 @@ impl Core {
             edit.last_seq = Some(self.pipeline.visible());
             let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
             builder.apply(&edit)?;
-            let ended = Ended { compaction, entries: flushed.len(), unneeded: Unneeded::of(&edit) };
+            let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit) };
             built.push((edit.family, builder.build()?, ended));
             edits.push(edit);
         }
@@ -124,7 +124,7 @@ impl Core {
         let mut stood = Vec::with_capacity(changes.len());
         let state = self.state.lock();
         for Change { mut edit, inputs, compaction, flushed, adopted } in changes {
-            let stands = |family: &&FamilyState| all_in_place(family, inputs) && family.has_oldest(flushed);
+            let stands = |family: &&FamilyState| all_in_place(family, inputs) && family.may_leave(flushed);
             let family = state.families.get(&edit.family).filter(stands);
             stood.push(family.is_some());
             let Some(family) = family else { continue };

@@ -37,7 +37,10 @@ pub use base::{Error, ErrorKind, Pinned, Result, SeqNo};
 pub use compaction::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 pub use family::Family;
-pub use ingest::{IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, PreparedIngest};
+pub use ingest::{
+    FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
+    PreparedIngest,
+};
 pub use read::iterator::DbIterator;
 pub use read::options::ReadOptions;
 pub use read::snapshot::Snapshot;

@@ -28,6 +28,7 @@ use crate::version::purge::PurgeQueue;
 use crate::version::recover::{self, Recovered, TablePaths};
 use crate::version::replay::RecoveredFamily;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
+use crate::version::table_file::TableFile;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 use crate::write::memory::MemtableMemory;
@@ -187,6 +188,9 @@ impl<'a> Opening<'a> {
             block_cache: self.shared.block_cache.clone(),
         });
         let families = std::mem::take(&mut self.families);
+        if self.keeps_tables_open() {
+            families.values().try_for_each(|family| open_for_good(family.tables()))?;
+        }
         core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
         for family in families.values() {
             family.family.set_mutable(&family.mutable);
@@ -233,8 +237,8 @@ impl<'a> Opening<'a> {
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
-        if self.options.read_only && self.context.options.max_open_files < 0 {
-            open_for_good(&version)?;
+        if self.keeps_tables_open() {
+            open_for_good(version.all_files().map(|(_, file)| file))?;
         } else if self.context.options.paranoid_checks && !self.options.read_only {
             check_newest_tables(&version)?;
         }
@@ -244,6 +248,11 @@ impl<'a> Opening<'a> {
         let mut state = FamilyState::new(family, &view, through);
         state.linked_ingests.clone_from(&stored.linked_ingests);
         Ok(state)
+    }
+
+    /// Beside a writer, which may delete tables at any time.
+    fn keeps_tables_open(&self) -> bool {
+        self.options.read_only && self.context.options.max_open_files < 0
     }
 
     /// The options to open a stored family with; `None` where it is not to be opened (reading only).
@@ -335,8 +344,8 @@ fn check_newest_tables(version: &Version) -> Result<()> {
 
 /// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
 /// whoever reads it to meet.
-fn open_for_good(version: &Version) -> Result<()> {
-    version.all_files().try_for_each(|(_, file)| match file.open() {
+fn open_for_good<'a>(mut tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Result<()> {
+    tables.try_for_each(|file| match file.open() {
         Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
         _ => Ok(()),
     })
@@ -360,6 +369,8 @@ fn build_family(
     through: SeqNo,
 ) -> Result<Arc<Family>> {
     let mut options = options;
+    options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
+    options.validate()?;
     for warning in options.settle() {
         tracing::warn!(warning, family = name, "options");
     }

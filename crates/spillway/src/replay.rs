@@ -227,7 +227,7 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
         builder.apply(&edit)?;
         family.version = Arc::new(builder.build()?.version);
         let unneeded = family.unneeded_without(&plan.entries);
-        family.end_flush(plan.entries.len(), &unneeded);
+        family.end_flush(&plan.entries, &unneeded);
     }
     drop(family.publish_view()); // or the view before would keep what was flushed in memory
     Ok(())

@@ -16,6 +16,8 @@ use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
 use crate::db::Db;
 use crate::family::Family;
+use crate::ingest::IngestWaitReport;
+use crate::ingest::queued::QueuedIngest;
 use crate::version::table_file::TableFile;
 use crate::write::stall::StallCause;
 
@@ -34,11 +36,14 @@ pub struct LevelReport {
     pub score: Option<f64>,
 }
 
-/// A table of the present version.
+/// A table of the present version, or one that was ingested and has no level yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
     pub family: String,
+    /// 0 for a table without a level.
     pub level: usize,
+    /// The table was ingested, and a flush is yet to give it a level.
+    pub is_queued: bool,
     pub number: FileNumber,
     /// The file that the table lies in.
     pub path: PathBuf,
@@ -82,13 +87,14 @@ impl Db {
         levels_of(self.core(), family)
     }
 
-    /// Every table of every family.
+    /// Every table of every family, those included that were ingested and have no level yet.
     pub fn live_files(&self) -> Vec<LiveFile> {
         let of_family = |family: &Arc<Family>| {
-            let version = family.view_full().version.clone();
-            let file = |(level, file): (usize, &Arc<TableFile>)| LiveFile {
+            let view = family.view_full();
+            let file = |is_queued: bool, level: usize, file: &Arc<TableFile>| LiveFile {
                 family: family.name().to_owned(),
                 level,
+                is_queued,
                 number: file.number(),
                 path: self.core().context.table_path(file.meta.physical_number()),
                 bytes: file.meta.file_bytes,
@@ -98,7 +104,9 @@ impl Db {
                 smallest_seq: file.meta.smallest_seq,
                 largest_seq: file.meta.largest_seq,
             };
-            version.all_files().map(file).collect::<Vec<_>>()
+            let placed = view.version.all_files().map(|(level, table)| file(false, level, table));
+            let queued = view.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
+            placed.chain(queued.map(|table| file(true, 0, table))).collect::<Vec<_>>()
         };
         self.families().iter().flat_map(of_family).collect()
     }
@@ -127,6 +135,11 @@ impl Db {
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
         counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+
+    /// How long writers waited because of ingests.
+    pub fn ingest_waits(&self) -> IngestWaitReport {
+        self.core().ingest_waits.report()
     }
 }
 

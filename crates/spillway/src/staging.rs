@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result};
-use vfs::{AppendFile, FileKind, IfExists, IoClass, RandomFile, Vfs};
+use vfs::{FileKind, IfExists, IoClass, RandomFile, Vfs};
 
 use crate::version::file_name;
 
@@ -65,7 +65,9 @@ impl Staging {
         let to = self.place_of(from)?;
         let source = self.vfs.open(from)?;
         let mut copy = self.vfs.create(&to, IfExists::Fail)?;
-        let copied = copy_bytes(&*source, &mut *copy, bytes.unwrap_or(u64::MAX), IoClass::Other, &|| Ok(()))?;
+        let copied = read_blocks(&*source, bytes.unwrap_or(u64::MAX), IoClass::Other, &mut |_, block| {
+            copy.append(block, IoClass::Other)
+        })?;
         if let Some(bytes) = bytes.filter(|bytes| copied < *bytes) {
             let what = format!("the file ends after {copied} bytes of the {bytes} that it should have");
             return Err(Error::corruption(what).at_path(from).at_offset(copied));
@@ -97,23 +99,24 @@ impl Staging {
     }
 }
 
-/// Appends the first `end` bytes of a file, all that there are at the most, to another. `go_on` is asked between blocks.
+/// Shows `visit` the first `end` bytes of a file, all that there are at the most, block by block, each with its offset.
 /// Returns how many there were.
-pub(crate) fn copy_bytes(
+///
+/// # Errors
+/// The file's, and whatever `visit` returns, which ends it.
+pub(crate) fn read_blocks(
     from: &dyn RandomFile,
-    to: &mut dyn AppendFile,
     end: u64,
     class: IoClass,
-    go_on: &dyn Fn() -> Result<()>,
+    visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<u64> {
-    let mut buf = vec![0; COPY_BYTES];
+    let mut buf = vec![0; end.min(COPY_BYTES as u64) as usize];
     let mut offset = 0;
     while offset < end {
-        go_on()?;
         let want = (end - offset).min(COPY_BYTES as u64) as usize;
         let part = buf.get_mut(..want).unwrap_or_default();
         let read = from.read_at(offset, part, class)?;
-        to.append(part.get(..read).unwrap_or_default(), class)?;
+        visit(offset, part.get(..read).unwrap_or_default())?;
         offset += read as u64;
         if read < want {
             break;

@@ -117,6 +117,9 @@ impl TableWriter {
     }
 
     /// Deletes a key that was put exactly once since its last deletion. Errors as of [`put`](Self::put).
+    ///
+    /// RocksDB's `SstFileWriter` has no such entries, and builds of RocksDB with assertions (Debian's tools) abort when
+    /// they read them from a table that was ingested: [`delete`](Self::delete) is for tables that RocksDB takes in.
     pub fn single_delete(&mut self, user_key: &[u8]) -> Result<()> {
         self.add(user_key, ValueKind::SingleDeletion, &[])
     }

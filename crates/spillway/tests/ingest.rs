@@ -130,9 +130,8 @@ fn an_excise_replaces_a_span_at_one_instant() {
     (0..100).step_by(10).for_each(|key| put(&db, &family, key, "newer"));
     let before = db.snapshot();
     let request = |files: Vec<PathBuf>| IngestRequest {
-        family: family.clone(),
-        files,
         excise: Some((b"k00020".to_vec(), b"k00060".to_vec())),
+        ..IngestRequest::new(family.clone(), files)
     };
     let file = table(dir.path(), "in.sst", [30, 31], "in");
     db.ingest_all(&[request(vec![file])], &IngestOptions::default()).expect("ingested");
@@ -163,7 +162,7 @@ fn a_batch_rides_with_an_ingest() {
     let family = db.default_family();
     put(&db, &family, 5, "old");
     let file = table(dir.path(), "in.sst", [5, 6, 7], "in");
-    let request = IngestRequest { family: family.clone(), files: vec![file], excise: None };
+    let request = IngestRequest::new(family.clone(), vec![file]);
     let prepared =
         db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).expect("prepared");
     let mut batch = WriteBatch::new();
@@ -192,7 +191,7 @@ fn what_is_prepared_and_dropped_leaves_nothing() {
     let vfs = RealVfs::new();
     let before = vfs.read_dir(&at).expect("listed").len();
     let file = table(dir.path(), "in.sst", 0..10, "in");
-    let request = IngestRequest { family, files: vec![file.clone()], excise: None };
+    let request = IngestRequest::new(family, vec![file.clone()]);
     let prepared =
         db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).expect("prepared");
     assert_eq!(vfs.read_dir(&at).expect("listed").len(), before + 1);

@@ -23,7 +23,7 @@ pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
 pub use dump::{DumpPart, dump};
 pub use properties::{ExternalFile, Properties};
-pub use reader::{BlockBasedTable, TableContext};
+pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
 
 use std::sync::Arc;

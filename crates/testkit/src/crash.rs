@@ -216,6 +216,7 @@ impl Life {
         let expectation = self.expectation(place);
         let copy = image.crash_clone(place.operation, CrashPolicy::ProcessKilled);
         let start = copy.operations();
+        let before = numbers(&copy)?;
         let runner = recover(&copy, self.profile, &expectation)?;
         let (found, recovery) = (runner.model.now(), start..copy.operations());
         if crash_again {
@@ -237,8 +238,24 @@ impl Life {
                     .map_err(|e| e.context(&format!("a second crash at operation {at} of the recovery, {policy:?}")))?;
             }
         }
-        go_on(runner, &copy, self.profile, place.operation)
+        go_on(runner, &copy, self.profile, place.operation)?;
+        let (last, fresh) = (before.values().max().copied().unwrap_or(0), numbers(&copy)?);
+        match fresh.iter().find(|(name, number)| !before.contains_key(*name) && **number <= last) {
+            Some((name, _)) => differ(format!("{name} was made after a recovery that saw a file of number {last}")),
+            None => Ok(()),
+        }
     }
+}
+
+/// The numbers of the database's files, by their names.
+fn numbers(vfs: &Arc<MemoryVfs>) -> Result<BTreeMap<String, u64>, Failure> {
+    let names = match vfs.read_dir(Path::new(DIR)) {
+        Ok(names) => names,
+        Err(e) if e.is_not_found() => Vec::new(),
+        Err(e) => return Err(e.into()),
+    };
+    let number = |name: &String| name.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok();
+    Ok(names.iter().filter_map(|name| Some((name.clone(), number(name)?))).collect())
 }
 
 /// Opens the database and runs the script; `after` is called behind the opening (step 0) and every operation.
@@ -274,6 +291,7 @@ pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expecta
     let mut runner = Runner::open(as_vfs, profile, model)?;
     settle(&mut runner, expected)?;
     runner.check()?;
+    runner.compare_files()?;
     Ok(runner)
 }
 
@@ -379,6 +397,7 @@ const AFTERLIFE: &str = "
     batch put default after-a 2; put default after-b 3; sync
     delete-range default k1 k2
     flush default
+    ingest flushable linked; file default; put after-a 6; put after-c 1; file default; merge after-c 2
     merge default after-a 4 sync
     put default after-recovery 5";
 

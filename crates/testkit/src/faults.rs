@@ -119,6 +119,10 @@ impl Life {
         match op {
             Op::Single(change, _) => self.after_failed_write(runner, std::slice::from_ref(change)),
             Op::Batch(changes, _) => self.after_failed_write(runner, changes),
+            Op::Ingest(_) | Op::Commit(_) => {
+                let changes = std::mem::take(&mut runner.attempted);
+                self.after_failed_write(runner, &changes)
+            }
             Op::Create(name) | Op::Drop(name) => {
                 let mut there = runner.model.clone();
                 there.drop(name);

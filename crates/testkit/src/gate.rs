@@ -1,18 +1,19 @@
-//! A file system whose stores can be held back: a writer stands still in the midst of its record, as long as a test
-//! wants it to.
+//! A file system whose stores to logs can be held back: a writer stands still in the midst of its record, as long as a
+//! test wants it to. All other calls of one thread can be held as well, so that a test sees who waits for them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use base::Result;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::{
     AppendFile, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
     Task, Vfs,
 };
 
-/// Stands before the stores to logs.
+/// Stands before the stores to logs, and before the other calls.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<GateState>,
@@ -23,6 +24,8 @@ pub struct Gate {
 struct GateState {
     /// Stores that pass until one is held; `None` lets all pass.
     passing: Option<u64>,
+    /// The same for the other calls of a thread.
+    calls_passing: Option<(ThreadId, u64)>,
     held: bool,
     /// Stores since the start.
     stores: u64,
@@ -34,7 +37,12 @@ impl Gate {
         self.state.lock().passing = Some(passing);
     }
 
-    /// Whether a store is being held.
+    /// Holds the call of this thread behind its next `passing` ones. Stores to logs are none.
+    pub fn hold_call_of(&self, thread: ThreadId, passing: u64) {
+        self.state.lock().calls_passing = Some((thread, passing));
+    }
+
+    /// Whether something is being held.
     pub fn is_holding(&self) -> bool {
         self.state.lock().held
     }
@@ -43,10 +51,10 @@ impl Gate {
         self.state.lock().stores
     }
 
-    /// Lets the store that is held pass, and all others.
+    /// Lets what is held pass, and all else.
     pub fn open(&self) {
         let mut state = self.state.lock();
-        (state.passing, state.held) = (None, false);
+        (state.passing, state.calls_passing, state.held) = (None, None, false);
         self.changed.notify_all();
     }
 
@@ -56,17 +64,37 @@ impl Gate {
         match state.passing {
             None => {}
             Some(0) => {
-                (state.passing, state.held) = (None, true);
-                while state.held {
-                    self.changed.wait(&mut state);
-                }
+                state.passing = None;
+                self.hold(state);
             }
             Some(passing) => state.passing = Some(passing - 1),
         }
     }
+
+    /// Stands before a call that is no store to a log.
+    fn call(&self) {
+        let mut state = self.state.lock();
+        match state.calls_passing {
+            Some((thread, 0)) if thread == std::thread::current().id() => {
+                state.calls_passing = None;
+                self.hold(state);
+            }
+            Some((thread, passing)) if thread == std::thread::current().id() => {
+                state.calls_passing = Some((thread, passing - 1));
+            }
+            _ => {}
+        }
+    }
+
+    fn hold(&self, mut state: MutexGuard<'_, GateState>) {
+        state.held = true;
+        while state.held {
+            self.changed.wait(&mut state);
+        }
+    }
 }
 
-/// Another file system, with a gate before the logs.
+/// Another file system, with a gate before it.
 pub struct GateVfs {
     inner: Arc<dyn Vfs>,
     gate: Arc<Gate>,
@@ -82,6 +110,33 @@ impl GateVfs {
 struct Gated<F> {
     inner: F,
     gate: Arc<Gate>,
+}
+
+impl RandomFile for Gated<Arc<dyn RandomFile>> {
+    fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
+        self.gate.call();
+        self.inner.read_at(offset, buf, class)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+}
+
+impl AppendFile for Gated<Box<dyn AppendFile>> {
+    fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
+        self.gate.call();
+        self.inner.append(bytes, class)
+    }
+
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn sync(&mut self, class: IoClass) -> Result<()> {
+        self.gate.call();
+        self.inner.sync(class)
+    }
 }
 
 impl RwMapping for Gated<Arc<dyn RwMapping>> {
@@ -111,6 +166,7 @@ impl RwMapping for Gated<Arc<dyn RwMapping>> {
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {
+        self.gate.call();
         self.inner.sync(class)
     }
 
@@ -130,6 +186,7 @@ impl SharedFile for Gated<Arc<dyn SharedFile>> {
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {
+        self.gate.call();
         self.inner.sync(class)
     }
 
@@ -148,60 +205,77 @@ impl SharedFile for Gated<Arc<dyn SharedFile>> {
 
 impl Vfs for GateVfs {
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
-        self.inner.open(path)
+        self.gate.call();
+        let inner = self.inner.open(path)?;
+        Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>> {
-        self.inner.create(path, if_exists)
+        self.gate.call();
+        let inner = self.inner.create(path, if_exists)?;
+        Ok(Box::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn open_append(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
-        self.inner.open_append(path)
+        self.gate.call();
+        let inner = self.inner.open_append(path)?;
+        Ok(Box::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>> {
+        self.gate.call();
         let inner = self.inner.create_shared(path)?;
         Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
+        self.gate.call();
         self.inner.map_read(path)
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
+        self.gate.call();
         let inner = self.inner.create_mapped(path, capacity)?;
         Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn metadata(&self, path: &Path) -> Result<Metadata> {
+        self.gate.call();
         self.inner.metadata(path)
     }
 
     fn read_dir(&self, path: &Path) -> Result<Vec<String>> {
+        self.gate.call();
         self.inner.read_dir(path)
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.create_dir_all(path)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.sync_dir(path)
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.remove_file(path)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.remove_dir(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.rename(from, to)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.gate.call();
         self.inner.hard_link(from, to)
     }
 

@@ -1,11 +1,13 @@
 //! Random scripts. Few keys, so that they meet again; values of such sizes that memtables fill up within a script.
 
+use crate::ingest::{File, Ingest, Source, Way};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
 use crate::profile::Profile;
 use crate::random::Random;
 
 const FAMILIES: [&str; 4] = ["default", "other", "sums", "third"];
 const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
+const PREPARED: [&str; 2] = ["p", "q"];
 const ITERATORS: [&str; 2] = ["i", "j"];
 
 /// A script of `len` operations, decided by the seed.
@@ -28,7 +30,7 @@ struct Generator {
 
 impl Generator {
     fn op(&mut self) -> Op {
-        match self.random.below(1000) {
+        match self.random.below(1040) {
             0..480 => Op::Single(self.change(), self.durability()),
             480..560 => {
                 let changes = (0..1 + self.random.below(12)).map(|_| self.change()).collect();
@@ -40,6 +42,10 @@ impl Generator {
             620..650 => Op::Flush((0..1 + self.random.below(3)).map(|_| self.name(&FAMILIES)).collect()),
             650..665 => self.compact(),
             665..667 => Op::Checkpoint,
+            1000..1030 => Op::Ingest(self.ingest()),
+            1030..1034 => Op::Prepare(self.name(&PREPARED), self.ingest()),
+            1034..1038 => Op::Commit(self.name(&PREPARED)),
+            1038..1040 => Op::Abandon(self.name(&PREPARED)),
             667..675 => Op::Create(self.name(&FAMILIES)),
             675..680 => Op::Drop(self.name(&FAMILIES)),
             680..690 => Op::Reopen,
@@ -78,15 +84,63 @@ impl Generator {
             72..80 => Action::SingleDelete(self.single_key()),
             80..93 => Action::Merge(key, self.operand(&family)),
             _ => {
-                // Mostly a narrow range: wide ones leave nothing behind that could fill levels.
-                let other = if self.random.chance(80) { [&*key, b"!"].concat() } else { self.key() };
-                let mut ends = [key, other];
-                ends.sort();
-                let [start, end] = ends;
+                let (start, end) = self.span_from(key);
                 Action::DeleteRange(start, end)
             }
         };
         Change { family, action }
+    }
+
+    /// Mostly a narrow range: wide ones leave nothing behind that could fill levels.
+    fn span_from(&mut self, key: Key) -> (Key, Key) {
+        let other = if self.random.chance(80) { [&*key, b"!"].concat() } else { self.key() };
+        let mut ends = [key, other];
+        ends.sort();
+        let [start, end] = ends;
+        (start, end)
+    }
+
+    fn ingest(&mut self) -> Ingest {
+        let way = *self.random.pick(&Way::ALL);
+        let source = *self.random.pick(&[Source::Copied, Source::Linked, Source::Moved]);
+        let mut ingest = Ingest { way, source, verified: self.random.chance(20), ..Ingest::default() };
+        for _ in 0..1 + self.random.below(3) {
+            let family = self.name(&FAMILIES);
+            if self.random.chance(30) {
+                let key = self.key();
+                let (start, end) = self.span_from(key);
+                ingest.excises.push((family.clone(), start, end));
+            }
+            ingest.files.extend((0..self.random.below(4)).map(|_| self.file(&family)));
+        }
+        if way == Way::Flushable && self.random.chance(30) {
+            ingest.batch = (0..1 + self.random.below(5)).map(|_| self.change()).collect();
+        }
+        ingest
+    }
+
+    /// A table, of keys from all over or from one place.
+    fn file(&mut self, family: &str) -> File {
+        let (first, spread) = (self.random.below(self.keys), *self.random.pick(&[1, 5, self.keys]));
+        let entry = |generator: &mut Self| {
+            let mut action = generator.change().action;
+            let near = format!("k{:03}", first + generator.random.below(spread)).into_bytes();
+            match &mut action {
+                Action::Put(key, _) if key.starts_with(b"s") => {}
+                Action::Put(key, value) | Action::Merge(key, value) => {
+                    *key = near;
+                    if family.starts_with("sum") && matches!(value, Value::Repeated { .. } | Value::Noise { .. }) {
+                        *value = Value::Number(generator.random.below(1000));
+                    }
+                }
+                Action::Delete(key) => *key = near,
+                Action::SingleDelete(_) => {}
+                Action::DeleteRange(start, end) => (*start, *end) = generator.span_from(near),
+            }
+            action
+        };
+        let entries = (0..1 + self.random.below(15)).map(|_| entry(self)).collect();
+        File { family: family.to_owned(), entries }
     }
 
     fn durability(&mut self) -> Durability {

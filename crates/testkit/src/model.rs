@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::extend::MergeOperator;
 use base::merge;
 
+use crate::ingest::{File, Ingest};
 use crate::ops::{Action, Change, Durability, Key};
 use crate::profile;
 
@@ -147,7 +148,35 @@ impl Model {
 
     /// The changes that apply: to families that are there, single-deletes only where they are defined.
     pub fn applicable(&self, changes: &[Change]) -> Vec<Change> {
+        self.apply_to(&mut self.state().clone(), changes)
+    }
+
+    /// What applies of an ingest; files in which nothing is left are not among it.
+    pub fn applicable_ingest(&self, ingest: &Ingest) -> Ingest {
         let mut state = self.state().clone();
+        let mut kept = Ingest { excises: Vec::new(), files: Vec::new(), batch: Vec::new(), ..ingest.clone() };
+        for (family, start, end) in &ingest.excises {
+            let action = Action::DeleteRange(start.clone(), end.clone());
+            let twice = kept.excises.iter().any(|(other, ..)| other == family);
+            if start < end
+                && !twice
+                && !self.apply_to(&mut state, &[Change { family: family.clone(), action }]).is_empty()
+            {
+                kept.excises.push((family.clone(), start.clone(), end.clone()));
+            }
+        }
+        for file in &ingest.files {
+            let changes = self.apply_to(&mut state, &file.changes());
+            if !changes.is_empty() {
+                let entries = changes.into_iter().map(|change| change.action).collect();
+                kept.files.push(File { family: file.family.clone(), entries });
+            }
+        }
+        kept.batch = self.apply_to(&mut state, &ingest.batch);
+        kept
+    }
+
+    fn apply_to(&self, state: &mut State, changes: &[Change]) -> Vec<Change> {
         let mut kept = Vec::new();
         for change in changes {
             let Some(family) = self.family(&change.family) else { continue };

@@ -12,6 +12,7 @@
 //! iterate i users @s from=a to=c
 //! move i seek-for-prev b
 //! scan users @s reverse
+//! ingest flushable; excise users a c; file users; put a 1; delete-range b d; batch; put users e 1
 //! reopen
 //! ```
 //!
@@ -20,6 +21,7 @@
 
 use std::fmt;
 
+use crate::ingest::{Ingest, without};
 use crate::random::Random;
 
 /// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
@@ -65,6 +67,35 @@ pub enum Action {
     DeleteRange(Key, Key),
 }
 
+impl Action {
+    /// The key, or where the range begins.
+    pub fn key(&self) -> &Key {
+        match self {
+            Action::Put(key, _) | Action::Merge(key, _) => key,
+            Action::Delete(key) | Action::SingleDelete(key) | Action::DeleteRange(key, _) => key,
+        }
+    }
+
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Action::Put(..) => "put",
+            Action::Delete(_) => "delete",
+            Action::SingleDelete(_) => "single-delete",
+            Action::Merge(..) => "merge",
+            Action::DeleteRange(..) => "delete-range",
+        }
+    }
+
+    /// What follows the verb, without the family.
+    pub(crate) fn operands(&self) -> String {
+        match self {
+            Action::Put(key, value) | Action::Merge(key, value) => format!("{} {value}", Word(key)),
+            Action::Delete(key) | Action::SingleDelete(key) => Word(key).to_string(),
+            Action::DeleteRange(start, end) => format!("{} {}", Word(start), Word(end)),
+        }
+    }
+}
+
 /// One entry of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -106,6 +137,12 @@ pub enum Op {
     /// One change through its own call (`put`, `delete`, ...), without a batch.
     Single(Change, Durability),
     Batch(Vec<Change>, Durability),
+    Ingest(Ingest),
+    /// Prepares an ingest, which has no single-deletes and no batch, and keeps it under a name.
+    Prepare(String, Ingest),
+    Commit(String),
+    /// Drops what was prepared.
+    Abandon(String),
     /// Makes everything acknowledged so far survive power loss.
     Sync,
     Snapshot(String),
@@ -180,14 +217,7 @@ impl fmt::Display for Value {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let family = &self.family;
-        match &self.action {
-            Action::Put(key, value) => write!(f, "put {family} {} {value}", Word(key)),
-            Action::Delete(key) => write!(f, "delete {family} {}", Word(key)),
-            Action::SingleDelete(key) => write!(f, "single-delete {family} {}", Word(key)),
-            Action::Merge(key, operand) => write!(f, "merge {family} {} {operand}", Word(key)),
-            Action::DeleteRange(start, end) => write!(f, "delete-range {family} {} {}", Word(start), Word(end)),
-        }
+        write!(f, "{} {} {}", self.action.verb(), self.family, self.action.operands())
     }
 }
 
@@ -237,6 +267,10 @@ impl fmt::Display for Op {
                 let parts = changes.iter().map(Change::to_string).chain(durability.words().map(str::to_owned));
                 write!(f, "batch {}", parts.collect::<Vec<_>>().join("; "))
             }
+            Op::Ingest(ingest) => write!(f, "ingest {ingest}"),
+            Op::Prepare(name, ingest) => write!(f, "prepare {name} {ingest}"),
+            Op::Commit(name) => write!(f, "commit {name}"),
+            Op::Abandon(name) => write!(f, "abandon {name}"),
             Op::Sync => f.write_str("sync"),
             Op::Snapshot(name) => write!(f, "snapshot {name}"),
             Op::Release(name) => write!(f, "release {name}"),
@@ -261,6 +295,22 @@ impl fmt::Display for Op {
             Op::Move(name, step) => write!(f, "move {name} {step}"),
             Op::Close(name) => write!(f, "close {name}"),
             Op::Check => f.write_str("check"),
+        }
+    }
+}
+
+impl Op {
+    /// Every operation that lacks one thing of this one.
+    pub(crate) fn lesser(&self) -> Vec<Op> {
+        match self {
+            Op::Batch(changes, durability) if changes.len() > 1 => {
+                (0..changes.len()).map(|at| Op::Batch(without(changes, at), *durability)).collect()
+            }
+            Op::Ingest(ingest) => ingest.lesser().into_iter().map(Op::Ingest).collect(),
+            Op::Prepare(name, ingest) => {
+                ingest.lesser().into_iter().map(|lesser| Op::Prepare(name.clone(), lesser)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::str::SplitWhitespace;
 
+use crate::ingest::{File, Ingest, Source, Way};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
 
 /// What is wrong with a script, with the line.
@@ -35,8 +36,16 @@ pub fn op(line: &str) -> Result<Op, ParseError> {
     if let Some(batch) = line.strip_prefix("batch ") {
         return self::batch(batch);
     }
+    if let Some(text) = line.strip_prefix("ingest ") {
+        return ingest(text).map(Op::Ingest);
+    }
+    if let Some((name, text)) = line.strip_prefix("prepare ").and_then(|text| text.split_once(' ')) {
+        return ingest(text).map(|ingest| Op::Prepare(name.to_owned(), ingest));
+    }
     let mut words = Words(line.split_whitespace());
     let parsed = match words.name("operation")?.as_str() {
+        "commit" => Op::Commit(words.name("what was prepared")?),
+        "abandon" => Op::Abandon(words.name("what was prepared")?),
         "sync" => Op::Sync,
         "snapshot" => Op::Snapshot(words.name("snapshot")?),
         "release" => Op::Release(words.name("snapshot")?),
@@ -96,6 +105,35 @@ fn batch(text: &str) -> Result<Op, ParseError> {
     Ok(Op::Batch(changes, durability))
 }
 
+fn ingest(text: &str) -> Result<Ingest, ParseError> {
+    let mut ingest = Ingest::default();
+    let mut parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
+    for word in parts.next().unwrap_or_default().split_whitespace() {
+        match (Way::ALL.into_iter().find(|way| way.word() == word), word) {
+            (Some(way), _) => ingest.way = way,
+            (None, "linked") => ingest.source = Source::Linked,
+            (None, "moved") => ingest.source = Source::Moved,
+            (None, "verified") => ingest.verified = true,
+            (None, word) => return Err(format!("`{word}` says nothing of an ingest")),
+        }
+    }
+    let mut in_batch = false;
+    for part in parts {
+        let mut words = Words(part.split_whitespace());
+        match words.name("part of the ingest")?.as_str() {
+            "excise" => ingest.excises.push((words.name("family")?, words.key()?, words.key()?)),
+            "file" => ingest.files.push(File { family: words.name("family")?, entries: Vec::new() }),
+            "batch" => in_batch = true,
+            verb if in_batch => ingest.batch.push(words.change(verb)?),
+            verb => {
+                let file = ingest.files.last_mut().ok_or_else(|| format!("`{verb}` stands before any file"))?;
+                file.entries.push(words.action(verb)?);
+            }
+        }
+    }
+    Ok(ingest)
+}
+
 fn set_durability(durability: &mut Durability, word: &str) -> Result<(), ParseError> {
     match word {
         "sync" => durability.sync = true,
@@ -141,15 +179,18 @@ impl Words<'_> {
 
     fn change(&mut self, verb: &str) -> Result<Change, ParseError> {
         let family = self.name("family")?;
-        let action = match verb {
+        Ok(Change { family, action: self.action(verb)? })
+    }
+
+    fn action(&mut self, verb: &str) -> Result<Action, ParseError> {
+        Ok(match verb {
             "put" => Action::Put(self.key()?, self.value()?),
             "delete" => Action::Delete(self.key()?),
             "single-delete" => Action::SingleDelete(self.key()?),
             "merge" => Action::Merge(self.key()?, self.value()?),
             "delete-range" => Action::DeleteRange(self.key()?, self.key()?),
             _ => return Err(format!("there is no operation `{verb}`")),
-        };
-        Ok(Change { family, action })
+        })
     }
 
     /// What is left as a range, and whether the word `flag` is among it.
@@ -215,6 +256,12 @@ single-delete users once
 merge sums n u64:7 sync
 delete-range users a b
 batch put users a 1; merge sums n u64:3; delete-range users b c; sync
+ingest flushable; file users; put a 1; delete b; single-delete c; merge d 1; delete-range e f; file sums; merge n u64:1
+ingest direct linked verified; excise users a c; excise sums "" z
+ingest blocking moved; excise users a c; file users; put a x*500; batch; put users q 1; merge sums n u64:1
+prepare p flush-first; file users; put a 1
+commit p
+abandon p
 sync
 snapshot s
 release s
@@ -252,6 +299,8 @@ check
             ("put users a b twice", "`twice` is none of"),
             ("reopen now", "`now` is too much"),
             ("put users \\xg a", "two digits follow"),
+            ("ingest sideways", "`sideways` says nothing of an ingest"),
+            ("ingest direct; put a 1", "`put` stands before any file"),
             ("move i sideways", "`sideways` is no step"),
         ] {
             let error = script(line).unwrap_err();

@@ -16,7 +16,7 @@ pub struct Profile {
 }
 
 /// All profiles; the first is the one to begin with.
-pub const ALL: [Profile; 5] = [
+pub const ALL: [Profile; 6] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -45,6 +45,14 @@ pub const ALL: [Profile; 5] = [
                  block_based_table_factory={block_size=512;index_type=kTwoLevelIndexSearch;partition_filters=true;\
                  filter_policy=bloomfilter:10:false;metadata_block_size=256;block_cache=64K;\
                  cache_index_and_filter_blocks=true;data_block_index_type=kDataBlockBinaryAndHash}",
+    },
+    Profile {
+        // Memtables stay in the queue, and with them the ingests above them.
+        name: "queued",
+        db: "log_file_bytes=64K",
+        family: "write_buffer_size=64K;min_write_buffer_number_to_merge=16;max_write_buffer_number=40;\
+                 target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
+                 level0_file_num_compaction_trigger=2;compression=kNoCompression",
     },
     Profile {
         name: "defaults",

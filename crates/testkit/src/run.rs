@@ -1,6 +1,6 @@
 //! Runs scripts on the engine and on the model, and compares what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +10,13 @@ use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use spillway::{Db, Family, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
+use self::ingest::HeldIngest;
 use crate::iterate::{self, HeldIterator};
 use crate::model::{Incarnation, Model, State};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script};
 use crate::profile::{self, Profile};
+
+mod ingest;
 
 /// Where scripts run in a file system.
 pub const DIR: &str = "/db";
@@ -66,6 +69,11 @@ pub struct Runner {
     pub model: Model,
     snapshots: BTreeMap<String, HeldSnapshot>,
     iterators: BTreeMap<String, HeldIterator>,
+    prepared: BTreeMap<String, HeldIngest>,
+    /// Tables that were made to be ingested.
+    tables_made: u64,
+    /// What the last ingest is to change, whether or not it came about.
+    pub(crate) attempted: Vec<Change>,
 }
 
 impl Runner {
@@ -76,8 +84,19 @@ impl Runner {
     pub fn open(vfs: Arc<dyn Vfs>, profile: Profile, model: Model) -> EngineResult<Runner> {
         let dir = PathBuf::from(DIR);
         let db = open_with(&vfs, &dir, profile, model.names())?;
-        let (snapshots, iterators) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Runner { vfs, dir, profile, db: Some(db), model, snapshots, iterators })
+        let (snapshots, iterators, prepared) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Runner {
+            vfs,
+            dir,
+            profile,
+            db: Some(db),
+            model,
+            snapshots,
+            iterators,
+            prepared,
+            tables_made: 0,
+            attempted: Vec::new(),
+        })
     }
 
     /// False where reopening failed.
@@ -105,6 +124,10 @@ impl Runner {
         match op {
             Op::Single(change, durability) => self.single(change, *durability),
             Op::Batch(changes, durability) => self.batch(changes, *durability),
+            Op::Ingest(ingest) => self.ingest(ingest),
+            Op::Prepare(name, ingest) => self.prepare(name, ingest),
+            Op::Commit(name) => self.commit(name),
+            Op::Abandon(name) => self.abandon_prepared(name),
             Op::Sync => {
                 self.db().sync_log()?;
                 self.model.sync();
@@ -218,8 +241,9 @@ impl Runner {
         Ok(())
     }
 
-    /// Closes and opens again; snapshots and iterators end.
+    /// Closes and opens again; snapshots, iterators and what was prepared end.
     fn reopen(&mut self) -> Result<(), Failure> {
+        self.prepared.clear();
         self.snapshots.clear();
         self.iterators.clear();
         if let Some(db) = self.db.take() {
@@ -291,8 +315,37 @@ impl Runner {
         Ok(())
     }
 
+    /// Whether the directory has the tables that the database knows, and no others. Snapshots and iterators end, so that
+    /// nothing keeps more.
+    ///
+    /// # Errors
+    /// The tables that are too many or too few.
+    pub fn check_files(&mut self) -> Result<(), Failure> {
+        self.snapshots.clear();
+        self.iterators.clear();
+        self.prepared.clear();
+        // Has what nobody reads any more deleted.
+        self.db().flush(&self.db().families().iter().collect::<Vec<_>>())?;
+        self.compare_files()
+    }
+
+    /// As [`check_files`](Self::check_files), where nothing is kept.
+    pub(crate) fn compare_files(&self) -> Result<(), Failure> {
+        let live: BTreeSet<PathBuf> = self.db().live_files().into_iter().map(|file| file.path).collect();
+        let names = self.vfs.read_dir(&self.dir)?;
+        let tables = names.iter().filter(|name| name.ends_with(".sst"));
+        let found: BTreeSet<PathBuf> = tables.map(|name| self.dir.join(name)).collect();
+        if found == live {
+            return Ok(());
+        }
+        let gone: Vec<_> = live.difference(&found).collect();
+        let extra: Vec<_> = found.difference(&live).collect();
+        differ(format!("tables that are gone: {gone:?}; that nobody knows: {extra:?}"))
+    }
+
     /// Ends the life of the database without closing it in order: for after a simulated crash, or a fault.
     pub fn abandon(mut self) -> Model {
+        self.prepared.clear();
         self.snapshots.clear();
         self.iterators.clear();
         self.db = None;
@@ -328,7 +381,7 @@ fn compact_options(force: bool) -> CompactRangeOptions {
     CompactRangeOptions { bottommost_level_compaction: forced, ..CompactRangeOptions::default() }
 }
 
-fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
+pub(crate) fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
     let id = family.id();
     match action {
         Action::Put(key, value) => batch.put(id, key, &value.bytes()),
@@ -362,7 +415,9 @@ pub fn run_and_look<T>(script: &Script, look: impl FnOnce(&Runner) -> T) -> Resu
         }
         last.set(script.ops.len());
         runner.check()?;
-        Ok(look(&runner))
+        let seen = look(&runner);
+        runner.check_files()?;
+        Ok(seen)
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let place = || match script.ops.get(last.get()) {

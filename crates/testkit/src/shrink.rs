@@ -1,4 +1,4 @@
-//! Makes a script that fails shorter, by taking operations out as long as it goes on failing.
+//! Makes a script that fails shorter, by taking operations out, and parts of them, as long as it goes on failing.
 
 use crate::ops::{Op, Script};
 
@@ -30,7 +30,29 @@ pub fn shrink(script: &Script, fails: impl Fn(&Script) -> Option<String>) -> (Sc
         }
         piece = if removed && piece == 1 { 1 } else { piece / 2 };
     }
+    lessen(&mut least, &mut failure, runs, fails);
     (least, failure)
+}
+
+/// Takes parts out of batches and ingests.
+fn lessen(least: &mut Script, failure: &mut String, mut runs: usize, fails: impl Fn(&Script) -> Option<String>) {
+    let mut at = 0;
+    while let Some(op) = least.ops.get(at).filter(|_| runs < 2 * RUNS_MAX) {
+        let candidates = op.lesser().into_iter().map(|op| {
+            let mut candidate = least.clone();
+            candidate.ops.splice(at..=at, [op]);
+            candidate
+        });
+        let tried = candidates.map(|candidate| {
+            runs += 1;
+            fails(&candidate).map(|how| (candidate, how))
+        });
+        let shorter = tried.flatten().next();
+        match shorter {
+            Some((candidate, how)) => (*least, *failure) = (candidate, how),
+            None => at += 1,
+        }
+    }
 }
 
 fn without(ops: &[Op], start: usize, count: usize) -> Vec<Op> {
@@ -57,5 +79,14 @@ mod tests {
         let (least, failure) = shrink(&script, fails);
         assert_eq!(least.to_string(), "profile tiny\nput default k7 v\nput default k31 v\n");
         assert_eq!(failure, "both");
+    }
+
+    #[test]
+    fn only_what_matters_is_left_of_an_ingest() {
+        let script =
+            parse::script("sync\ningest direct moved; excise f a b; file f; put a 1; put b 2; file f; put c 1")
+                .unwrap();
+        let fails = |script: &Script| script.to_string().contains("put b 2").then(|| "b".to_owned());
+        assert_eq!(shrink(&script, fails).0.to_string(), "profile tiny\ningest flushable; file f; put b 2\n");
     }
 }

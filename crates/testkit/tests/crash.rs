@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use testkit::crash::{Effort, Life};
+use testkit::ingest::Way;
 use testkit::{generate, ops, parse, profile};
 
 fn crash_everywhere(mut script: ops::Script, profile_name: &str, effort: Effort) {
@@ -60,6 +61,34 @@ fn a_life_with_eager_flushes() {
     }
 }
 
+/// The life with ingests, all of them by one way; batches ride along with flushable ones only.
+fn ingest_life(way: Way) -> ops::Script {
+    let mut script = life("ingest.txt");
+    for op in &mut script.ops {
+        if let ops::Op::Ingest(ingest) | ops::Op::Prepare(_, ingest) = op {
+            ingest.way = way;
+            if way != Way::Flushable {
+                ingest.batch.clear();
+            }
+        }
+    }
+    script
+}
+
+#[test]
+fn a_life_with_ingests() {
+    for profile in ["tiny", "vector", "queued"] {
+        crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 1, second_crash_stride: 11 });
+    }
+}
+
+#[test]
+fn a_life_with_ingests_that_are_given_levels_at_once() {
+    for (way, profile) in [(Way::Blocking, "tiny"), (Way::FlushFirst, "queued"), (Way::Direct, "static-levels")] {
+        crash_everywhere(ingest_life(way), profile, Effort { stride: 2, second_crash_stride: 11 });
+    }
+}
+
 /// Lives that nobody thought of.
 #[test]
 fn random_lives() {
@@ -71,6 +100,6 @@ fn random_lives() {
                 durability.disable_wal = false;
             }
         }
-        crash_everywhere(script, profile.name, Effort { stride: 3, second_crash_stride: 23 });
+        crash_everywhere(script, profile.name, Effort { stride: 7, second_crash_stride: 23 });
     }
 }

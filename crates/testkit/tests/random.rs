@@ -51,6 +51,22 @@ fn scripts_reach_several_levels() {
     }
 }
 
+/// Nor would one whose ingests all went one way.
+#[test]
+fn scripts_reach_queued_ingests_and_virtual_tables() {
+    let (mut queued, mut parts) = (0, 0);
+    for name in ["queued", "tiny"] {
+        let profile = profile::by_name(name).unwrap();
+        for seed in 0..SEEDS / 2 {
+            let script = generate::script(seed, &profile, OPERATIONS);
+            let files = run::run_and_look(&script, |runner| runner.db().live_files()).unwrap();
+            queued += files.iter().filter(|file| file.is_queued).count();
+            parts += files.iter().filter(|file| file.is_virtual).count();
+        }
+    }
+    assert!(queued > 0 && parts > 0, "{queued} tables were in queues, {parts} were parts of files");
+}
+
 #[test]
 fn tiny() {
     run_seeds("tiny");
@@ -69,6 +85,11 @@ fn static_levels() {
 #[test]
 fn partitioned() {
     run_seeds("partitioned");
+}
+
+#[test]
+fn queued() {
+    run_seeds("queued");
 }
 
 #[test]

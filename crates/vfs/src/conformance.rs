@@ -87,6 +87,12 @@ fn names_move_link_and_go() {
 
         vfs.hard_link(&b, &c).unwrap();
         assert_eq!(kind_of(vfs.hard_link(&b, &c)), ErrorKind::InvalidArgument);
+        let identity = |path: &Path| vfs.metadata(path).unwrap().identity;
+        assert_eq!(identity(&b), identity(&c), "two names of one file");
+        let other = dir.join("other");
+        vfs.create(&other, IfExists::Fail).unwrap();
+        assert!(identity(&b) != identity(&other) && identity(&b) != identity(&deep));
+        vfs.remove_file(&other).unwrap();
         vfs.open_append(&c).unwrap().append(b"+", CLASS).unwrap();
         assert_eq!(vfs.read_dir(&deep).unwrap(), ["b", "c"]);
         vfs.sync_dir(&deep).unwrap();

@@ -169,6 +169,15 @@ pub struct Metadata {
     pub len: u64,
     /// Microseconds since the epoch.
     pub modified_us: u64,
+    pub identity: FileIdentity,
+}
+
+/// Which file it is, whatever its name: two names of one file have the same. Given to another once the file is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileIdentity {
+    pub device: u64,
+    /// The file's number on the device.
+    pub number: u64,
 }
 
 /// Runs until it returns; joined by whoever spawned it.

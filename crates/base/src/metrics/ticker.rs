@@ -110,10 +110,19 @@ named_metrics! {
         StallMemoryMicros => "spillway.stall.memory.micros",
         /// Too many writes were in flight.
         StallPipelineMicros => "spillway.stall.pipeline.micros",
+        /// A range latch of an ingest.
+        StallIngestMicros => "spillway.stall.ingest.micros",
         LargeBatches => "spillway.large.batches",
         /// Ingests, by family: put under the mutable memtable, or above it with a fresh one on top.
         IngestUnder => "spillway.ingest.under",
         IngestAbove => "spillway.ingest.above",
+        /// Ingests that gave their tables levels themselves, by mode, and those from behind.
+        IngestBlocking => "spillway.ingest.blocking",
+        IngestFlushFirst => "spillway.ingest.flush.first",
+        IngestDirect => "spillway.ingest.direct",
+        IngestBehind => "spillway.ingest.behind",
+        /// Times that an ingest had memtables flushed and waited for that.
+        IngestFlushes => "spillway.ingest.flushes",
         IngestTables => "spillway.ingest.tables",
         IngestBytes => "spillway.ingest.bytes",
         /// Ingested tables by the level they were given: 0, the last, or one between.
@@ -149,6 +158,9 @@ named_metrics! {
         IngestCommit => "spillway.ingest.commit.micros",
         /// The commit lock, in nanoseconds: the longest that an ingest can have held up a writer.
         IngestCommitLock => "spillway.ingest.commit.lock.nanos",
+        IngestLogSync => "spillway.ingest.log.sync.micros",
+        /// Preparation and commit.
+        IngestTotal => "spillway.ingest.total.micros",
         IngestLink => "spillway.ingest.link.micros",
     }
 }

@@ -49,6 +49,8 @@ option_table! {
     avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Fixed;
     /// Lets writers insert into a memtable at the same time, where its representation allows it.
     allow_concurrent_memtable_write: bool = true, ANY, RocksDb, Fixed;
+    /// `cf_allow_ingest_behind` of every family.
+    allow_ingest_behind: bool = false, ANY, RocksDb, Fixed;
     /// Seconds between dumps of statistics to the event log; 0 for never.
     stats_dump_period_sec: u32 = 600, ANY, RocksDb, Fixed;
     /// Bytes of one log file.

@@ -16,6 +16,9 @@ use crate::options::table::TableOptions;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
+/// Level 0, a level for what is compacted, and the one that is kept for ingests from behind.
+const BEHIND_LEVELS_MIN: usize = 3;
+
 option_table! {
     /// Options of a column family.
     struct FamilyOptions = "CFOptions", unhonoured: known::FAMILY;
@@ -55,6 +58,10 @@ option_table! {
     compaction_style: CompactionStyle = CompactionStyle::Level, ANY, RocksDb, Fixed;
     /// Levels of tables.
     num_levels: usize = 7, within(1.0, 64.0), RocksDb, Fixed;
+    /// Keeps the last level for tables that are ingested under everything there is (`ingest_behind`): no compaction reads
+    /// or writes it, and none drops what such a table must not bring back. Needs three levels.
+    /// RocksDB 7.8 does not know the name.
+    cf_allow_ingest_behind: bool = false, ANY, Spillway, Fixed;
     /// Tables in level 0 at which they are compacted.
     level0_file_num_compaction_trigger: i32 = 4, at_least(1.0), RocksDb, Mutable;
     /// Tables in level 0 at which writers are slowed down; negative for never.
@@ -164,6 +171,12 @@ impl FamilyOptions {
             return Err(Error::invalid_argument(
                 "kDisableCompressionOption is for bottommost_compression only; kNoCompression leaves blocks as they are",
             ));
+        }
+        if self.cf_allow_ingest_behind && self.num_levels < BEHIND_LEVELS_MIN {
+            return Err(Error::invalid_argument(format!(
+                "allow_ingest_behind keeps the last level free: num_levels must be {BEHIND_LEVELS_MIN} or more, not {}",
+                self.num_levels
+            )));
         }
         Ok(())
     }

@@ -128,7 +128,7 @@ impl Comparison {
 }
 
 /// Deletes a folder that holds files only.
-fn remove_database(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub fn remove_database(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for name in vfs.read_dir(dir)? {
         vfs.remove_file(&dir.join(name))?;
     }

@@ -1,6 +1,7 @@
 //! Draws the tables of the documentation from the kept figures, so that they cannot say anything else.
 
 mod engines;
+pub mod ingests;
 mod memtables;
 mod persists;
 
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::compare::{Record, Suite};
+use crate::ingest::{self, IngestRecord};
 use crate::memtable::{self, MemtableRecord};
 use crate::persist::{self, PersistRecord};
 
@@ -19,8 +21,13 @@ const RESULTS_BYTES_MAX: u64 = 64 << 20;
 const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 
 /// The parts of the document that are drawn, by the names in their markers.
-const SECTIONS: [&str; 4] =
-    ["figures", "figures of memtables", "figures of the engine with each memtable", "figures of persist"];
+const SECTIONS: [&str; 5] = [
+    "figures",
+    "figures of memtables",
+    "figures of the engine with each memtable",
+    "figures of persist",
+    "figures of ingests",
+];
 
 /// Stands in a part of which no figures are kept.
 const NOTHING: &str = "\nNo run is kept yet.\n";
@@ -32,6 +39,9 @@ struct Drawn {
     memtables: String,
     engine: String,
     persist: String,
+    ingests: String,
+    /// Files beside the document, and what is in them.
+    pictures: Vec<(String, String)>,
 }
 
 /// Replaces the marked parts of `document` by tables of what `results` holds; or only compares, where `check`.
@@ -47,18 +57,30 @@ pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> 
     }
     let old = read_text(vfs, document, DOCUMENT_BYTES_MAX)?;
     let mut new = old.clone();
-    for (section, text) in SECTIONS.into_iter().zip([drawn.standard, drawn.memtables, drawn.engine, drawn.persist]) {
+    let texts = [drawn.standard, drawn.memtables, drawn.engine, drawn.persist, drawn.ingests];
+    for (section, text) in SECTIONS.into_iter().zip(texts) {
         let text = if text.is_empty() { NOTHING.to_owned() } else { text };
         new = replace(&new, section, &text).map_err(|e| e.at_path(document))?;
     }
-    if new == old {
+    keep(vfs, document, Some(&old), &new, check)?;
+    for (name, picture) in drawn.pictures {
+        let path = document.with_file_name(name);
+        let old = if vfs.exists(&path)? { Some(read_text(vfs, &path, DOCUMENT_BYTES_MAX)?) } else { None };
+        keep(vfs, &path, old.as_deref(), &picture, check)?;
+    }
+    Ok(())
+}
+
+/// Writes a file whose content has changed; or only compares, where `check`.
+fn keep(vfs: &dyn Vfs, path: &Path, old: Option<&str>, new: &str, check: bool) -> Result<()> {
+    if old == Some(new) {
         return Ok(());
     }
     if check {
         let message = "the figures differ from the results; run `spillway bench report`";
-        return Err(Error::invalid_argument(message).at_path(document));
+        return Err(Error::invalid_argument(message).at_path(path));
     }
-    vfs.create(document, IfExists::Truncate)?.append(new.as_bytes(), IoClass::Other)
+    vfs.create(path, IfExists::Truncate)?.append(new.as_bytes(), IoClass::Other)
 }
 
 fn read_text(vfs: &dyn Vfs, path: &Path, max: u64) -> Result<String> {
@@ -71,6 +93,7 @@ impl Drawn {
     fn add(&mut self, name: &str, text: &str) -> Result<()> {
         match kind_of(text)?.as_deref() {
             Some(memtable::KIND) => self.memtables.push_str(&memtables::draw(name, &parse::<MemtableRecord>(text)?)),
+            Some(ingest::KIND) => self.add_ingests(name, &parse::<IngestRecord>(text)?),
             Some(persist::KIND) => self.persist.push_str(&persists::draw(name, &parse::<PersistRecord>(text)?)),
             Some(other) => {
                 return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
@@ -85,6 +108,14 @@ impl Drawn {
             }
         }
         Ok(())
+    }
+
+    fn add_ingests(&mut self, name: &str, records: &[IngestRecord]) {
+        let picture = format!("{}.svg", name.trim_end_matches(".jsonl"));
+        self.ingests.push_str(&ingests::draw(name, records, &picture));
+        if let Some(plot) = ingests::plot(records) {
+            self.pictures.push((picture, plot.svg()));
+        }
     }
 }
 
@@ -117,6 +148,7 @@ fn replace(document: &str, section: &str, drawn: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ingest::{Setting, WritersRecord};
     use crate::sinks::json_of;
 
     #[test]
@@ -148,9 +180,13 @@ mod tests {
         drawn.add("m.jsonl", &json_of(&memtable).unwrap()).unwrap();
         drawn.add("p.jsonl", &json_of(&persist).unwrap()).unwrap();
         drawn.add("e.jsonl", &json_of(&engine).unwrap()).unwrap();
+        let setting = Setting { kind: ingest::KIND.to_owned(), ..Setting::default() };
+        let writers = IngestRecord::Writers(WritersRecord { setting, ..WritersRecord::default() });
+        drawn.add("i.jsonl", &json_of(&writers).unwrap()).unwrap();
         assert!(drawn.standard.contains("### s.jsonl") && !drawn.standard.contains("### e.jsonl"));
         assert!(drawn.memtables.contains("### m.jsonl") && drawn.persist.contains("### p.jsonl"));
-        assert!(drawn.engine.contains("### e.jsonl"));
+        assert!(drawn.engine.contains("### e.jsonl") && drawn.ingests.contains("### i.jsonl"));
+        assert!(drawn.ingests.contains("(i.svg)") && drawn.pictures[0].0 == "i.svg");
         assert!(drawn.add("x.jsonl", r#"{"kind":"poem"}"#).unwrap_err().to_string().contains("poem"));
     }
 }

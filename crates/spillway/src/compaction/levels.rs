@@ -45,6 +45,11 @@ impl LevelTargets {
     }
 }
 
+/// Levels that compactions read and write, from level 0 on: all but one that is kept for ingests from behind.
+pub fn compacted_levels(version: &Version, options: &FamilyOptions) -> usize {
+    version.num_levels() - usize::from(options.cf_allow_ingest_behind)
+}
+
 fn times(bytes: u64, factor: f64) -> u64 {
     // Casts saturate: what is past the largest number is the largest number.
     (bytes as f64 * factor) as u64
@@ -53,12 +58,12 @@ fn times(bytes: u64, factor: f64) -> u64 {
 fn fixed(version: &Version, options: &FamilyOptions) -> LevelTargets {
     let base = options.max_bytes_for_level_base;
     let sizes = std::iter::successors(Some(base), |&bytes| Some(times(bytes, options.max_bytes_for_level_multiplier)));
-    let max_bytes = std::iter::once(u64::MAX).chain(sizes).take(version.num_levels()).collect();
-    LevelTargets { base_level: 1.min(version.num_levels() - 1), max_bytes }
+    let max_bytes = std::iter::once(u64::MAX).chain(sizes).take(compacted_levels(version, options)).collect();
+    LevelTargets { base_level: 1.min(compacted_levels(version, options) - 1), max_bytes }
 }
 
 fn dynamic(version: &Version, options: &FamilyOptions) -> LevelTargets {
-    let last = version.num_levels() - 1;
+    let last = compacted_levels(version, options) - 1;
     let multiplier = options.max_bytes_for_level_multiplier;
     let base_max = options.max_bytes_for_level_base;
     let base_min = times(base_max, 1.0 / multiplier);
@@ -99,7 +104,7 @@ pub fn scores(
     // Bytes that the levels above are about to hand down, counted against a level's urgency: it is going to be
     // compacted into, and compacting out of it first would only make the next one larger.
     let mut coming = if options.level_compaction_dynamic_level_bytes { idle_bytes(0) } else { 0 };
-    for level in 1..version.num_levels().saturating_sub(1) {
+    for level in 1..compacted_levels(version, options).saturating_sub(1) {
         let (bytes, target) = (idle_bytes(level), targets.max_bytes(level));
         let score = if !options.level_compaction_dynamic_level_bytes || bytes < target {
             bytes as f64 / target as f64
@@ -157,7 +162,7 @@ pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
         pending = level0 + version.level_bytes(targets.base_level);
         coming = level0;
     }
-    for level in targets.base_level..version.num_levels() - 1 {
+    for level in targets.base_level..compacted_levels(version, options) - 1 {
         let bytes = version.level_bytes(level) + coming;
         coming = bytes.saturating_sub(targets.max_bytes(level));
         let below = version.level_bytes(level + 1);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, Result};
 
+use super::levels::compacted_levels;
 use super::pick::{Picker, RangePick, RangeRequest};
 use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
 use super::span::Span;
@@ -51,7 +52,8 @@ impl CompactRangeOptions {
 
 impl Db {
     /// Compacts the user keys from `start` through `end`, `None` being the end of the key space: everything written to
-    /// them before the call is in one level afterwards. Flushes the family first.
+    /// them before the call is in one level afterwards; what was ingested from behind (`allow_ingest_behind`) stays in
+    /// the last one. Flushes the family first.
     ///
     /// # Errors
     /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `ReadOnly`, `Closed`; what
@@ -156,9 +158,12 @@ impl Call<'_> {
         let has_filter = family_options.compaction_filter.is_some();
         let may_move = !self.options.forces() && !has_filter;
         let deepest = self.with_family(|family| {
-            let levels = (0..family.version.num_levels()).rev();
+            let levels = (0..compacted_levels(&family.version, &family_options)).rev();
             Ok(levels.into_iter().find(|&level| family.version.overlaps(level, self.start, self.end)))
         })?;
+        if family_options.cf_allow_ingest_behind {
+            self.rewrite(family_options.num_levels - 1, NO_NUMBER)?; // virtual tables, of what was ingested from behind
+        }
         let Some(deepest) = deepest else { return Ok(0) };
         let base = self.take_down(0, may_move)?;
         for level in 1..deepest {
@@ -290,7 +295,7 @@ fn move_of_level(family: &FamilyState, from: usize, target: Option<usize>) -> Re
     });
     let Some(span) = Span::of_files(&version.order().user, &files).filter(|_| target != from) else { return Ok(None) };
     let mut crossed = if target < from { target..from } else { from + 1..target + 1 };
-    if target == 0 || target >= version.num_levels() || !crossed.all(is_empty) || from == 0 {
+    if target == 0 || target >= compacted_levels(version, &options) || !crossed.all(is_empty) || from == 0 {
         let message = format!("compact_range: the files of level {from} cannot move to level {target}");
         return Err(Error::invalid_argument(message + ": it or a level between is not empty, or it does not exist"));
     }

@@ -17,7 +17,7 @@ pub(crate) mod run;
 mod span;
 mod subcompaction;
 
-pub use self::levels::{LevelTargets, pending_bytes};
+pub use self::levels::{LevelTargets, compacted_levels, pending_bytes};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
 pub use self::plan::{CompactionPlan, FamilyCompactions, LevelInputs, Pick, Reason};
 pub use self::span::Span;

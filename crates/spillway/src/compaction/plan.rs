@@ -157,13 +157,18 @@ impl FamilyCompactions {
 
     /// Whether a running compaction, or a job that reserved it, may write into the span of that level.
     pub fn writes_into(&self, order: &UserOrder, level: usize, span: &Span) -> bool {
-        self.outputs().any(|(taken, by)| taken == level && by.overlaps(order, span))
+        self.outputs(&[]).any(|(taken, by)| taken == level && by.overlaps(order, span))
     }
 
-    /// Levels and spans that tables may come into.
-    pub fn outputs(&self) -> impl Iterator<Item = (usize, &Span)> {
+    /// Levels and spans that tables may come into, but for those that were reserved under the ids `own`.
+    pub fn places_taken(&self, own: &[u64]) -> Vec<(usize, Span)> {
+        self.outputs(own).map(|(level, span)| (level, span.clone())).collect()
+    }
+
+    fn outputs(&self, own: &[u64]) -> impl Iterator<Item = (usize, &Span)> {
         let running = self.running.iter().map(|running| (running.output_level, &running.span));
-        let reserved = self.reserved.iter().flat_map(|reserved| &reserved.places);
+        let others = self.reserved.iter().filter(|reserved| !own.contains(&reserved.id));
+        let reserved = others.flat_map(|reserved| &reserved.places);
         running.chain(reserved.map(|(level, span)| (*level, span)))
     }
 

@@ -64,8 +64,8 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
         filter: options.compaction_filter.clone(),
         level: pick.output_level,
         bottommost: pick.bottommost,
-        // Beside a merge within level 0 stand older files of level 0.
-        key_not_below: (!in_level0)
+        // Beside a merge within level 0 stand older files of level 0; ingests from behind may come below.
+        key_not_below: (!in_level0 && !options.cf_allow_ingest_behind)
             .then(|| key_not_below(work.version.clone(), pick.output_level, range.lower.as_deref())),
         range: range.clone(),
     };

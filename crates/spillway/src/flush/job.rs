@@ -38,10 +38,15 @@ impl FlushPlan {
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
     let is_ingest = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some();
     let excises = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(|ingest| ingest.excise().is_some());
-    let Some(first) = queue.last() else { return Vec::new() };
+    let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
     let rest = queue.iter().rev().skip(1);
-    let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry));
+    let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry) && !is_held(entry));
     std::iter::once(first).chain(alike).cloned().collect()
+}
+
+/// Whether its committer takes the entry out of the queue, and nothing above it leaves before.
+fn is_held(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(QueuedIngest::is_held)
 }
 
 impl Core {
@@ -74,6 +79,6 @@ pub(crate) fn wants_flush(family: &FamilyState) -> bool {
     let waited_for = |entry: &Arc<dyn Flushable>| {
         entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
     };
-    let Some(oldest) = family.queue.last() else { return false };
+    let Some(oldest) = family.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
     oldest.as_ingest().is_some() || family.queue.len() >= enough || family.queue.iter().any(waited_for)
 }

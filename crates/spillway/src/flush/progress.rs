@@ -1,15 +1,16 @@
 //! How far a family is flushed: T, and the ingests above it that are in tables already. Keeps F2, Q2.
 //!
 //! Entries leave a queue at its old end, but not in the order of their numbers: an ingest may have gone *under* the mutable
-//! memtable, which holds older numbers. So T moves only as far as no entry that is left begins, and what is in tables
+//! memtable, which holds older numbers. One that overlaps nothing older in the queue may even leave before that. So T moves only as far as no entry that is left begins, and what is in tables
 //! beyond that is listed by its own number, until T passes it.
 
 use std::sync::Arc;
 
 use base::SeqNo;
 
-use crate::core::FamilyState;
+use crate::core::{FamilyState, holds};
 use crate::flush::flushable::Flushable;
+use crate::ingest::queued::QueuedIngest;
 use crate::version::edit::VersionEdit;
 
 /// What a family does not need from the logs any more.
@@ -29,9 +30,9 @@ impl Unneeded {
 }
 
 impl FamilyState {
-    /// What will not be needed once these entries, the oldest of the queue, are in tables.
+    /// What will not be needed once these entries of the queue are in tables.
     pub fn unneeded_without(&self, flushed: &[Arc<dyn Flushable>]) -> Unneeded {
-        let through = self.needed_without(flushed.len()).max(self.flushed_through);
+        let through = self.needed_without(flushed).max(self.flushed_through);
         let mut linked = Vec::new();
         for entry in flushed.iter().filter(|entry| entry.largest_seq().is_none_or(|largest| largest > through)) {
             assert!(entry.as_ingest().is_some(), "nothing but an ingest goes under an older entry (F2)");
@@ -40,12 +41,12 @@ impl FamilyState {
         Unneeded { through, linked }
     }
 
-    /// Takes so many entries off the queue's old end, which are in tables now.
-    pub fn end_flush(&mut self, entries: usize, unneeded: &Unneeded) {
-        if entries == 0 {
+    /// Takes entries off the queue, which are in tables now.
+    pub fn end_flush(&mut self, entries: &[Arc<dyn Flushable>], unneeded: &Unneeded) {
+        if entries.is_empty() {
             return;
         }
-        self.queue.truncate(self.queue.len() - entries);
+        self.queue.retain(|entry| !holds(entries, entry));
         assert!(unneeded.through >= self.flushed_through, "flushed-through only grows (F2)");
         self.flushed_through = unneeded.through;
         self.linked_ingests.extend(&unneeded.linked);
@@ -57,8 +58,17 @@ impl FamilyState {
         last <= self.flushed_through || self.linked_ingests.contains(&first)
     }
 
-    /// Whether the entries are what the queue's old end still is (V2).
-    pub fn has_oldest(&self, entries: &[Arc<dyn Flushable>]) -> bool {
+    /// Whether the entries may leave the queue: they are what its old end still is (V2), or ingests that wait there for
+    /// those who committed them, and overlap nothing older (Q1).
+    pub fn may_leave(&self, entries: &[Arc<dyn Flushable>]) -> bool {
+        let is_held = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(QueuedIngest::is_held);
+        match entries.iter().all(is_held) {
+            true => entries.iter().all(|entry| holds(&self.queue, entry)),
+            false => self.has_oldest(entries),
+        }
+    }
+
+    fn has_oldest(&self, entries: &[Arc<dyn Flushable>]) -> bool {
         let same = |(a, b): (&Arc<dyn Flushable>, &Arc<dyn Flushable>)| Arc::ptr_eq(a, b);
         self.queue.len() >= entries.len() && self.queue.iter().rev().zip(entries).all(same)
     }

@@ -2,38 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use base::{Result, SeqNo};
+use base::Result;
 
-use super::options::{IngestOptions, IngestProgress, IngestRequest};
+use super::options::{IngestOptions, IngestRequest};
 use super::prepare::PreparedIngest;
+use super::progress::IngestProgress;
+use super::report::IngestReport;
 use crate::db::Db;
 use crate::family::Family;
 use crate::write::batch::WriteBatch;
 
-/// What an ingest did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IngestReport {
-    /// The numbers that it took, those of the batch that came along included. Both zero where there was nothing.
-    pub first: SeqNo,
-    pub last: SeqNo,
-    /// Tables that became part of the database.
-    pub tables: usize,
-    pub bytes: u64,
-    /// Families in which nothing of it was in the mutable memtable, so that it went under it.
-    pub under: usize,
-    /// Families in which a fresh memtable took over above it.
-    pub above: usize,
-    /// Time of the commit, the log's sync included.
-    pub committed_in: Duration,
-    /// Time under the commit lock: the longest that it can have held up a writer.
-    pub locked_for: Duration,
-}
-
 impl Db {
     /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and [`commit_ingest`](Self::commit_ingest)
-    /// in one. They are visible, whole and durable when the call returns. Nobody waits for anything but their bytes.
+    /// in one. They are visible, whole and durable when the call returns. No writer waits for them, but in other modes than
+    /// [`IngestMode::Flushable`](crate::IngestMode).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -54,7 +37,7 @@ impl Db {
     /// # Errors
     /// As the two; the database is as it was.
     pub fn ingest(&self, family: &Arc<Family>, files: &[PathBuf], options: &IngestOptions) -> Result<IngestReport> {
-        let request = IngestRequest { family: family.clone(), files: files.to_vec(), excise: None };
+        let request = IngestRequest::new(family.clone(), files.to_vec());
         self.ingest_all(&[request], options)
     }
 
@@ -76,13 +59,19 @@ impl Db {
         options: &IngestOptions,
         progress: &IngestProgress,
     ) -> Result<PreparedIngest> {
-        self.core().prepare_ingest(requests, options, progress)
+        let (core, start) = (self.core(), self.core().context.vfs.now());
+        let mut prepared = core.prepare_ingest(requests, options, progress)?;
+        prepared.took = core.context.vfs.now().saturating_sub(start);
+        Ok(prepared)
     }
 
-    /// Makes what was prepared part of the database. Snapshots taken before do not see it.
+    /// Makes what was prepared part of the database. Snapshots taken before do not see it (but see
+    /// [`IngestOptions::ingest_behind`]).
     ///
     /// # Errors
-    /// `Closed`, `ReadOnly`: nothing was done. `Io`: the log failed; the database takes no more writes.
+    /// `Closed`, `ReadOnly`: nothing was done. `InvalidArgument`: nor was it; a file has changed since it was prepared, or
+    /// the options forbid what the ingest would take. `Busy`: nor was it; it would have had to wait. `Io`, `NoSpace`: the
+    /// log or the MANIFEST failed; the database takes no more writes.
     pub fn commit_ingest(&self, prepared: PreparedIngest) -> Result<IngestReport> {
         self.core().commit_ingest(prepared, None)
     }

@@ -1,77 +1,76 @@
 //! The commit of an ingest: numbers, a place in every family's queue and one log record, in the pipeline like any write.
-//! It waits for no writer, no flush and no MANIFEST. Keeps C1, C3, C4, D1, D3.
+//! In mode `flushable` it waits for no writer, no flush and no MANIFEST; in the others, whatever its tables overlap in
+//! memory is flushed first, and they have levels when the call returns. Keeps C1, C3, C4, D1, D3, F1.
+//!
+//! The log record is there in every mode: what others wrote later, and may have read from the tables, must not survive a
+//! crash without them (D2).
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use base::metrics::{Histogram, Ticker, record, tick};
-use base::{Result, SeqNo};
+use base::{Error, Result, SeqNo};
 use log::RecordKind;
 
-use super::api::IngestReport;
+use super::latch::LatchGuard;
+use super::levels::HeldEntries;
+use super::options::{IngestMode, IngestOptions};
 use super::overlap::Coverage;
 use super::prepare::PreparedIngest;
 use super::queued::QueuedIngest;
-use super::record::{FamilyIngest, IngestRecord, IngestShape};
+use super::record::IngestRecord;
+use super::report::IngestReport;
+use super::way::{Flushes, Way};
 use crate::core::Core;
 use crate::family::Family;
+use crate::write::admission::Waiter;
 use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::Unfinished;
 use crate::write::join::{JoinRequest, Joined, Joining};
 use crate::write::options::WriteOptions;
+
+/// An ingest that is about to take numbers.
+struct Ingest<'a> {
+    record: IngestRecord,
+    /// What comes along, not empty.
+    batch: Option<&'a WriteBatch>,
+    joining: Vec<Joining>,
+    entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
+}
+
+/// What an ingest holds that gives its tables levels itself.
+struct AtOnce<'a> {
+    way: Way<'a>,
+    held: HeldEntries<'a>,
+}
 
 impl Core {
     /// Makes prepared tables part of the database, and with them what a batch writes: all of it or nothing, visible and
     /// durable when the call returns.
     ///
     /// # Errors
-    /// `Closed`, `ReadOnly`, `InvalidArgument`: nothing was done, and what was prepared is removed.
+    /// `Closed`, `ReadOnly`, `InvalidArgument`, `Busy`: nothing was done, and what was prepared is removed.
     pub(crate) fn commit_ingest(
         &self,
         mut prepared: PreparedIngest,
         batch: Option<&WriteBatch>,
     ) -> Result<IngestReport> {
         self.check_writable()?;
+        prepared.check_unchanged()?;
         let start = self.context.vfs.now();
-        let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
-        let mut record = IngestRecord { first: SeqNo::ZERO, families };
+        prepared.check_unchanged()?;
         let batch = batch.filter(|batch| !batch.is_empty());
-        if record.shape().numbers == 0 {
+        let mut report = IngestReport::of(&prepared);
+        if prepared.shares().is_empty() {
             return self.commit_batch_alone(batch);
         }
-        self.wait_for_debt(prepared.bytes() as usize, &WriteOptions::default())?;
-        for (family, _) in prepared.shares() {
-            self.wait_for_queue_room(family, &WriteOptions::default())?;
+        if prepared.options.ingest_behind {
+            self.commit_behind(&mut prepared, batch)?;
+        } else {
+            self.commit_numbered(&mut prepared, batch, &mut report)?;
         }
-        let mut joining = joining_of(&prepared, record.shape());
-        if let Some(batch) = batch {
-            self.add_batch(batch, record.shape().numbers, &mut joining)?;
-        }
-        let joined = {
-            // One at a time, so that nobody spins for the locks while another looks for overlaps under them.
-            let _alone = self.ingesting.lock();
-            self.join_ingest(&record, batch, &mut joining)?
-        };
-        let unfinished = Unfinished::new(self, joined.ticket);
-        prepared.keep();
-        record.first = SeqNo(joined.given.before.0 + 1);
-        self.log_ingest(&record, batch, &joined)?;
-        unfinished.finish();
-        self.pipeline.wait_visible(joined.given.last)?;
-        self.state_changed.notify_all();
-        self.upkeep.raise();
-        self.sync_write(joined.given.log_end)?;
         prepared.remove_moved();
-        let report = IngestReport {
-            first: record.first,
-            last: joined.given.last,
-            tables: prepared.files(),
-            bytes: prepared.bytes(),
-            under: joined.under,
-            above: joining.len() - joined.under,
-            committed_in: self.context.vfs.now().saturating_sub(start),
-            locked_for: joined.locked,
-        };
-        self.count_ingest(&report);
+        report.committed_in = self.context.vfs.now().saturating_sub(start);
+        self.tell_ingested(&prepared, &report);
         self.drive_if_inline();
         Ok(report)
     }
@@ -83,19 +82,76 @@ impl Core {
         Ok(IngestReport { first, last, ..IngestReport::default() })
     }
 
-    fn join_ingest(
+    fn commit_behind(&self, prepared: &mut PreparedIngest, batch: Option<&WriteBatch>) -> Result<()> {
+        if batch.is_some() {
+            return Err(Error::invalid_argument("a batch cannot come along with what is ingested from behind"));
+        }
+        self.place_behind(prepared)
+    }
+
+    fn commit_numbered(
         &self,
-        record: &IngestRecord,
+        prepared: &mut PreparedIngest,
         batch: Option<&WriteBatch>,
-        joining: &mut [Joining],
-    ) -> Result<Joined> {
-        self.join_queues(JoinRequest {
-            joining,
-            numbers: record.shape().numbers + batch.map_or(0, |batch| u64::from(batch.count())),
-            record_bytes: Some(record.encode().len() + batch.map_or(0, WriteBatch::len)),
-            bounds: &[],
-            noted: &|_| {},
-        })
+        report: &mut IngestReport,
+    ) -> Result<()> {
+        let start = self.context.vfs.now();
+        let since = |start: Duration| self.context.vfs.now().saturating_sub(start);
+        self.wait_for_ingest_room(prepared)?;
+        let mut ingest = self.ingest_of(prepared, batch)?;
+        let at_once = self.prepare_levels(&ingest, &prepared.options)?;
+        report.waited_for = since(start);
+        let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
+        let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
+        let unfinished = Unfinished::new(self, joined.ticket);
+        prepared.keep();
+        ingest.record.first = SeqNo(joined.given.before.0 + 1);
+        self.log_ingest(&ingest, &joined)?;
+        unfinished.finish();
+        report.note_joined(&joined, ingest.joining.len());
+        let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
+        report.flushes = flushes.outside + flushes.inside;
+        let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
+        self.pipeline.wait_visible(joined.given.last)?;
+        self.state_changed.notify_all();
+        self.upkeep.raise();
+        let start = self.context.vfs.now();
+        self.sync_write(joined.given.log_end)?;
+        report.synced_in = since(start);
+        prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
+        if let Some((held, _gate)) = &held {
+            let start = self.context.vfs.now();
+            self.give_levels(held)?;
+            report.placed_in = since(start);
+        }
+        Ok(())
+    }
+
+    /// Back-pressure, before anything is locked or numbered.
+    fn wait_for_ingest_room(&self, prepared: &PreparedIngest) -> Result<()> {
+        let options = WriteOptions { no_slowdown: prepared.options.no_slowdown, ..WriteOptions::default() };
+        self.wait_for_debt(prepared.bytes() as usize, &options)?;
+        prepared.shares().iter().try_for_each(|(family, _)| self.wait_for_queue_room(family, &options))
+    }
+
+    fn ingest_of<'a>(&self, prepared: &PreparedIngest, batch: Option<&'a WriteBatch>) -> Result<Ingest<'a>> {
+        let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
+        let record = IngestRecord { first: SeqNo::ZERO, families };
+        let shape = record.shape();
+        let mut ingest = Ingest { record, batch, joining: Vec::new(), entries: Vec::new() };
+        for (family, share) in prepared.shares() {
+            family.check_live()?;
+            let queued = QueuedIngest::new(family.order().clone(), family.tables().clone(), share.clone(), shape);
+            let coverage = Coverage::of(&family.order().user, share);
+            let touched = coverage.spans().to_vec();
+            let (family, entries) = (family.clone(), vec![queued.clone() as _]);
+            ingest.entries.push((family.clone(), queued));
+            ingest.joining.push(Joining { family, entries, touched, coverage: Some(coverage), fresh: None });
+        }
+        if let Some(batch) = batch {
+            self.add_batch(batch, shape.numbers, &mut ingest.joining)?;
+        }
+        Ok(ingest)
     }
 
     /// Indexes the batch that comes along: its entries stand above the tables, in memtables of their own, so the families
@@ -105,6 +161,7 @@ impl Core {
             match joining.iter_mut().find(|joining| joining.family.id() == of_batch.family.id()) {
                 Some(joining) => {
                     joining.entries.extend(of_batch.entries);
+                    joining.touched.extend(of_batch.touched);
                     joining.coverage = None;
                 }
                 None => joining.push(of_batch),
@@ -113,36 +170,60 @@ impl Core {
         Ok(())
     }
 
-    fn log_ingest(&self, record: &IngestRecord, batch: Option<&WriteBatch>, joined: &Joined) -> Result<()> {
+    /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
+    /// asked for. `None` for those that a flush will give some.
+    fn prepare_levels(&self, ingest: &Ingest<'_>, options: &IngestOptions) -> Result<Option<AtOnce<'_>>> {
+        if !options.gives_levels() {
+            return Ok(None);
+        }
+        let coverage_of = |(family, entry): &(Arc<Family>, Arc<QueuedIngest>)| {
+            (family.clone(), Coverage::of(&family.order().user, entry.share()))
+        };
+        let covered: Vec<_> = ingest.entries.iter().map(coverage_of).collect();
+        let way = self.make_way(&ingest.joining, &covered, options)?;
+        let mut held = self.hold_entries(ingest.entries.clone())?;
+        self.check_levels(&mut held, options)?;
+        Ok(Some(AtOnce { way, held }))
+    }
+
+    fn join_ingest(
+        &self,
+        ingest: &mut Ingest<'_>,
+        latch: Option<&LatchGuard<'_>>,
+        options: &IngestOptions,
+    ) -> Result<Joined> {
+        let of_batch = |of: fn(&WriteBatch) -> usize| ingest.batch.map_or(0, of);
+        self.join_queues(JoinRequest {
+            numbers: ingest.record.shape().numbers + of_batch(|batch| batch.count() as usize) as u64,
+            record_bytes: Some(ingest.record.encode().len() + of_batch(WriteBatch::len)),
+            joining: &mut ingest.joining,
+            bounds: &[],
+            waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
+            latch,
+            noted: &|_| {},
+        })
+    }
+
+    fn log_ingest(&self, ingest: &Ingest<'_>, joined: &Joined) -> Result<()> {
         let (log, reservation) = joined.record.as_ref().expect("a record was asked for");
         log.note_published(self.pipeline.published_log());
-        let payload = record.encode();
-        let logged = match batch {
+        let payload = ingest.record.encode();
+        let logged = match ingest.batch {
             None => self.logs.append(log, reservation, RecordKind::Ingest, &[&payload]),
             Some(batch) => {
-                let header = batch::header(SeqNo(record.last().0 + 1), batch.count());
+                let header = batch::header(SeqNo(ingest.record.last().0 + 1), batch.count());
                 self.logs.append(log, reservation, RecordKind::Ingest, &[&payload, &header, batch.body()])
             }
         };
         logged.inspect_err(|e| self.fail(e))
     }
-
-    fn count_ingest(&self, report: &IngestReport) {
-        let statistics = &self.context.statistics;
-        tick(statistics, Ticker::IngestUnder, report.under as u64);
-        tick(statistics, Ticker::IngestAbove, report.above as u64);
-        tick(statistics, Ticker::IngestTables, report.tables as u64);
-        tick(statistics, Ticker::IngestBytes, report.bytes);
-        record(statistics, Histogram::IngestCommit, report.committed_in.as_micros() as u64);
-        record(statistics, Histogram::IngestCommitLock, report.locked_for.as_nanos() as u64);
-    }
 }
 
-fn joining_of(prepared: &PreparedIngest, shape: IngestShape) -> Vec<Joining> {
-    let of_share = |(family, share): &(Arc<Family>, FamilyIngest)| {
-        let queued = QueuedIngest::new(family.order().clone(), family.tables().clone(), share.clone(), shape);
-        let coverage = Some(Coverage::of(&family.order().user, share));
-        Joining { family: family.clone(), entries: vec![queued], coverage, fresh: None }
-    };
-    prepared.shares().iter().map(of_share).collect()
+impl<'a> AtOnce<'a> {
+    /// Once the entries are in the queues, order is kept by that. Only the modes that stop all writers do so until the
+    /// tables have levels, as what they stand for does.
+    fn let_others_go_on(self, options: &IngestOptions) -> (HeldEntries<'a>, Option<LatchGuard<'a>>) {
+        let gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst).then_some(self.way.latch);
+        (self.held, gate)
+    }
 }

@@ -1,126 +1,262 @@
-//! What a file holds, as far as an ingest must know it: whether it is a table for the family, its bounds, its numbers.
+//! What a file holds, as far as an ingest must know it: whether it is a table for the family, its bounds, and whether it
+//! can be given a number as it is.
+//!
+//! Always read: footer, metaindex, properties, index, filter, range tombstones, the first and the last data block. Every
+//! block only where the options ask for that. Errors name the caller's file.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use base::coding::Reader;
 use base::key::{self, ParsedKey};
-use base::tombstone::RangeTombstone;
-use base::{Cursor, Error, FileNumber, Result, SeqNo, ValueKind};
-use table::{ExternalFile, Table, TableReadOptions};
+use base::tombstone::Fragment;
+use base::{Cursor, Error, FileNumber, Result, SeqNo, UserOrder, ValueKind};
+use table::{BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableReadOptions, VerifyWatch};
 use vfs::IoClass;
 
 use super::options::IngestOptions;
+use super::progress::FileProgress;
 use super::record::IngestTable;
-use crate::compaction::output::FamilyRules;
 use crate::context::Context;
 use crate::family::Family;
-use crate::table_writer::TableWriter;
+use crate::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
+
+/// The version of tables for ingest that have no field for a number.
+const VERSION_WITHOUT_NUMBER: u32 = 1;
+
+/// Properties that RocksDB writes and that nothing but an ingest asks for.
+const LARGEST_NUMBER: &str = "rocksdb.key.largest.seqno";
+const TIMESTAMPS_PERSISTED: &str = "rocksdb.user.defined.timestamps.persisted";
+
+/// A file of the database's directory that may become a table of the family.
+pub(super) struct Candidate<'a> {
+    pub context: &'a Context,
+    pub family: &'a Family,
+    pub number: FileNumber,
+    pub bytes: u64,
+    /// What the caller calls it.
+    pub name: &'a Path,
+}
 
 pub(super) enum Found {
     /// Nothing but a footer and properties.
     Empty,
-    Table(IngestTable),
-    /// A table that cannot be given a number as it is.
-    ToRewrite,
+    /// And, where the options want a number written into the file, where that goes.
+    Table(IngestTable, Option<u64>),
+    /// A table that cannot be given a number as it is: its entries are to be written into another.
+    ToRewrite(Arc<BlockBasedTable>),
 }
 
-/// Opens the table `number` and looks at its ends, or at all of it where the options ask for that.
-///
-/// # Errors
-/// `InvalidArgument`: it cannot be ingested into the family. `Corruption`, `Unsupported`: it cannot be read.
-pub(super) fn inspect(family: &Family, number: FileNumber, bytes: u64, options: &IngestOptions) -> Result<Found> {
-    let table = open(family, number, bytes)?;
-    if options.verify_checksums_before_ingest {
-        table.verify()?;
-    }
-    let external = table.properties().external;
-    if external.is_none() && !options.allow_db_generated_files {
-        return Err(Error::invalid_argument(
-            "the table was not made to be ingested: it comes from a database (allow_db_generated_files takes such)",
-        ));
-    }
-    let read =
-        TableReadOptions { fill_cache: options.fill_cache, class: IoClass::Ingest, ..TableReadOptions::default() };
-    let Some(mut meta) = bounds(family, &table, &read)? else { return Ok(Found::Empty) };
-    if external.is_none_or(|external| external.version != ExternalFile::VERSION) {
-        return Ok(Found::ToRewrite);
-    }
-    let properties = table.properties();
-    meta.number = number;
-    meta.file_bytes = bytes;
-    meta.file_creation_time = properties.file_creation_time_s;
-    meta.oldest_ancestor_time = properties.creation_time_s;
-    Ok(Found::Table(IngestTable { meta, has_range_deletions: properties.range_deletions > 0 }))
+/// How often [`Candidate::inspect`] goes over a file.
+pub(super) fn passes(options: &IngestOptions) -> u64 {
+    u64::from(options.verify_checksums_before_ingest)
 }
 
-fn open(family: &Family, number: FileNumber, bytes: u64) -> Result<Arc<dyn Table>> {
-    family.tables().file(FileMeta { number, file_bytes: bytes, ..FileMeta::default() }).open()
-}
+impl Candidate<'_> {
+    /// Opens the table and looks at its ends, or at all of it where the options ask for that.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it cannot be ingested into the family. `Corruption`, `Unsupported`: it cannot be read.
+    pub fn inspect(&self, options: &IngestOptions, progress: &FileProgress<'_>) -> Result<Found> {
+        let table = self.open()?;
+        let properties = table.properties();
+        let takes_number = self.check_properties(properties, options)?;
+        let bounds = self.bounds(&table, takes_number)?;
+        if bounds.is_none() && properties.entries > 0 {
+            let what =
+                format!("the table's properties say that it has {} entries, and it has none", properties.entries);
+            return Err(Error::corruption(what));
+        }
+        if options.verify_checksums_before_ingest {
+            let order = &self.family.order().user;
+            let mut watch = Watch { progress, order, takes_number, last: None };
+            table.verify_watched(IoClass::Ingest, &mut watch)?;
+        }
+        let Some((smallest, largest)) = bounds else { return Ok(Found::Empty) };
+        if !takes_number {
+            return Ok(Found::ToRewrite(table));
+        }
+        let has_range_deletions = table.tombstones().is_some();
+        let meta = FileMeta {
+            number: self.number,
+            file_bytes: self.bytes,
+            smallest,
+            largest,
+            file_creation_time: properties.file_creation_time_s,
+            oldest_ancestor_time: properties.creation_time_s,
+            ..FileMeta::default()
+        };
+        let number_at = options.write_global_seqno.then(|| number_offset(&table)).transpose()?;
+        Ok(Found::Table(IngestTable { meta, has_range_deletions }, number_at))
+    }
 
-/// The first and the last key, range tombstones included; `None` where there is nothing.
-fn bounds(family: &Family, table: &Arc<dyn Table>, read: &TableReadOptions) -> Result<Option<FileMeta>> {
-    let order = family.order();
-    let mut ends: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    let mut cursor = table.clone().cursor(read);
-    if cursor.seek_to_first() {
-        let first = checked(cursor.key())?;
-        if cursor.seek_to_last() {
-            ends.push((first, checked(cursor.key())?));
+    /// Opens it past the table and block caches: under the number that it has now nobody will read it again.
+    fn open(&self) -> Result<Arc<BlockBasedTable>> {
+        let mut file = self.context.vfs.open(&self.context.table_path(self.number))?;
+        if let Some(meter) = self.context.meter() {
+            file = Arc::new(MeteredFile { file, meter });
+        }
+        let context = TableContext {
+            order: self.family.order().clone(),
+            prefix_extractor: self.family.options().prefix_extractor(),
+            class: IoClass::Ingest,
+            statistics: self.context.statistics.clone(),
+            ..TableContext::default()
+        };
+        BlockBasedTable::open(file, self.name, self.bytes, &context).map_err(|error| match error.kind() {
+            base::ErrorKind::InvalidArgument => error.context(format!("no table for {}", self.describe_family())),
+            _ => error,
+        })
+    }
+
+    fn describe_family(&self) -> String {
+        format!("column family \"{}\"", self.family.name())
+    }
+
+    /// Whether the table can be given a number as it is.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Unsupported`: it can be ingested in no way.
+    fn check_properties(&self, properties: &Properties, options: &IngestOptions) -> Result<bool> {
+        let refused = |what: String| Err(Error::invalid_argument(what));
+        if properties.comparator.is_empty() {
+            return refused("the table does not say by which comparator its keys are ordered".to_owned());
+        }
+        if properties.other.get(TIMESTAMPS_PERSISTED).is_some_and(|value| value.as_slice() == [0]) {
+            return Err(Error::unsupported("the table was made for a family with user-defined timestamps"));
+        }
+        self.warn_of_merges(properties);
+        let takes_any = options.allow_db_generated_files;
+        let own_family = self.family.id().0;
+        if let Some(other) = properties.family_id.filter(|id| *id != own_family && !takes_any) {
+            return refused(format!(
+                "the table was made for column family \"{}\" (id {other}), and not for \"{}\" (id {own_family}): make it \
+                 without naming a family, or take it with allow_db_generated_files",
+                properties.family_name,
+                self.family.name()
+            ));
+        }
+        let external = match properties.external {
+            Some(external) => external,
+            None if takes_any => return Ok(false),
+            None => {
+                let what = "the table comes from a database, and was not made to be ingested: \
+                            allow_db_generated_files takes such tables, and rewrites them";
+                return refused(what.to_owned());
+            }
+        };
+        match external.version {
+            ExternalFile::VERSION | VERSION_WITHOUT_NUMBER => {}
+            version => return refused(format!("version {version} of tables for ingest is not known")),
+        }
+        let largest = properties.other.get(LARGEST_NUMBER).and_then(|value| Reader::new(value).varint64("").ok());
+        let own = external.global_seqno.max(largest.filter(|largest| *largest != u64::MAX).unwrap_or(0));
+        if own > 0 && !takes_any {
+            return Err(numbered(SeqNo(own)));
+        }
+        Ok(external.version == ExternalFile::VERSION && own == 0)
+    }
+
+    /// RocksDB takes any table, whatever its operands were written for: what merges them is the family's operator.
+    fn warn_of_merges(&self, properties: &Properties) {
+        let own = self.family.options().merge_operator.as_ref().map(|operator| operator.name().to_owned());
+        let (own, made_for) = (own.unwrap_or_default(), &properties.merge_operator);
+        if properties.merge_operands > 0 && own != *made_for {
+            let (file, family) = (self.name.display(), self.family.name());
+            tracing::warn!(%file, family, own, made_for, "a table with merge operands was made for another operator");
         }
     }
-    cursor.status()?;
-    for fragment in table.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
-        let start = key::encode(&fragment.start, SeqNo::ZERO, ValueKind::RangeDeletion);
-        ends.push((start, key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion)));
+
+    /// The first and the last internal key, range tombstones included; `None` where there is nothing.
+    fn bounds(&self, table: &Arc<BlockBasedTable>, takes_number: bool) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let order = self.family.order();
+        let check = |key: &ParsedKey<'_>| if takes_number { check_unnumbered(key) } else { Ok(()) };
+        let mut ends: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut cursor = table.clone().cursor(&read_options());
+        if cursor.seek_to_first() {
+            let first = checked(cursor.key(), &check)?;
+            if cursor.seek_to_last() {
+                ends.push((first, checked(cursor.key(), &check)?));
+            }
+        }
+        cursor.status()?;
+        let tombstones = table.tombstones();
+        let fragments = || tombstones.iter().flat_map(|tombstones| tombstones.fragments());
+        if let Some(seq) = fragments().flat_map(numbers_of).find(|seq| takes_number && **seq != SeqNo::ZERO) {
+            return Err(numbered(*seq));
+        }
+        for fragment in fragments() {
+            let start = key::encode(&fragment.start, SeqNo::ZERO, ValueKind::RangeDeletion);
+            ends.push((start, key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion)));
+        }
+        let smallest = ends.iter().map(|(first, _)| first).min_by(|a, b| order.compare(a, b));
+        let largest = ends.iter().map(|(_, last)| last).max_by(|a, b| order.compare(a, b));
+        let (Some(smallest), Some(largest)) = (smallest, largest) else { return Ok(None) };
+        if ends.iter().any(|(first, last)| order.compare(first, last).is_gt()) {
+            return Err(Error::corruption("the table's first key is above its last: its keys are not sorted"));
+        }
+        Ok(Some((smallest.clone(), largest.clone())))
     }
-    let smallest = ends.iter().map(|(first, _)| first).min_by(|a, b| order.compare(a, b));
-    let largest = ends.iter().map(|(_, last)| last).max_by(|a, b| order.compare(a, b));
-    let (Some(smallest), Some(largest)) = (smallest, largest) else { return Ok(None) };
-    if order.compare(smallest, largest).is_gt() {
-        return Err(Error::corruption("the table's first key is above its last: its keys are not sorted"));
-    }
-    Ok(Some(FileMeta { smallest: smallest.clone(), largest: largest.clone(), ..FileMeta::default() }))
 }
 
-/// The key of an entry, which must not have a number: the ingest's is to be it.
-fn checked(internal_key: &[u8]) -> Result<Vec<u8>> {
+fn number_offset(table: &BlockBasedTable) -> Result<u64> {
+    table.global_seqno_offset()?.ok_or_else(|| Error::corruption("the table's properties have no place for a number"))
+}
+
+/// How an ingest reads a table that is not one of the database's yet.
+pub(super) fn read_options() -> TableReadOptions {
+    TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() }
+}
+
+fn numbers_of(fragment: &Fragment) -> &[SeqNo] {
+    &fragment.seqs
+}
+
+fn checked(internal_key: &[u8], check: &dyn Fn(&ParsedKey<'_>) -> Result<()>) -> Result<Vec<u8>> {
     let parsed = ParsedKey::parse(internal_key).ok_or_else(|| Error::corruption("a key of the table is malformed"))?;
-    if parsed.seq != SeqNo::ZERO {
-        return Err(Error::invalid_argument(format!(
-            "an entry has sequence number {}: only tables whose numbers are all zero can be ingested",
-            parsed.seq
-        )));
-    }
+    check(&parsed)?;
     Ok(internal_key.to_vec())
 }
 
-/// Writes the entries of a table into one that can be given a number.
-///
-/// # Errors
-/// `InvalidArgument`: an entry has a number of its own. What reading and writing yields.
-pub(super) fn rewrite(
-    context: &Context,
-    family: &Family,
-    (number, bytes): (FileNumber, u64),
-    to: FileNumber,
-) -> Result<IngestTable> {
-    let table = open(family, number, bytes)?;
-    let mut writer = TableWriter::create_at(context.vfs.clone(), &context.table_path(to), &FamilyRules::of(family))?;
-    let mut cursor = table.clone().cursor(&TableReadOptions { fill_cache: false, ..TableReadOptions::default() });
-    let mut more = cursor.seek_to_first();
-    while more {
-        checked(cursor.key())?;
-        writer.add_internal(cursor.key(), cursor.value())?;
-        more = cursor.next();
+/// An entry must not have a number: the ingest's is to be it.
+fn check_unnumbered(key: &ParsedKey<'_>) -> Result<()> {
+    if key.seq == SeqNo::ZERO { Ok(()) } else { Err(numbered(key.seq)) }
+}
+
+fn numbered(seq: SeqNo) -> Error {
+    Error::invalid_argument(format!(
+        "the table has sequence numbers of its own ({seq}): it comes from a database; allow_db_generated_files takes such \
+         tables, and rewrites them"
+    ))
+}
+
+/// Goes along when every block is read.
+struct Watch<'a> {
+    progress: &'a FileProgress<'a>,
+    order: &'a UserOrder,
+    takes_number: bool,
+    last: Option<Vec<u8>>,
+}
+
+impl VerifyWatch for Watch<'_> {
+    fn block(&mut self, stored_bytes: u64) -> Result<()> {
+        self.progress.worked(stored_bytes);
+        self.progress.check()
     }
-    cursor.status()?;
-    for fragment in table.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
-        let (start, end) = (fragment.start.clone(), fragment.end.clone());
-        writer.add_tombstone(&RangeTombstone { start, end, seq: SeqNo::ZERO })?;
-    }
-    let written = writer.finish()?;
-    match inspect(family, to, written.file_bytes, &IngestOptions::default())? {
-        Found::Table(table) => Ok(table),
-        Found::Empty | Found::ToRewrite => Err(Error::corruption("a table that was rewritten is empty")),
+
+    fn entry(&mut self, key: &ParsedKey<'_>) -> Result<()> {
+        if !self.takes_number {
+            return Ok(());
+        }
+        check_unnumbered(key)?;
+        // Under one number for all, two entries of a key could not be told apart.
+        if self.last.as_ref().is_some_and(|last| self.order.equal(last, key.user_key)) {
+            return Err(Error::corruption("a key is in the table twice"));
+        }
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key.user_key);
+        Ok(())
     }
 }

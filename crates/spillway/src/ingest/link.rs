@@ -12,7 +12,7 @@ use super::placement::{Placed, Placement, TableProbe};
 use super::queued::QueuedIngest;
 use crate::compaction::Span;
 use crate::context::Context;
-use crate::core::{Core, FamilyState};
+use crate::core::Core;
 use crate::flush::group::remove_table;
 use crate::flush::job::FlushPlan;
 use crate::flush::rewrite;
@@ -74,14 +74,14 @@ impl Core {
             };
             let installed = self.install(change);
             self.end_reservation(plan, reservation);
-            if let Ok(true) = installed {
+            // After an error nobody knows whether the edit is durable: what it names must stay.
+            if installed? {
                 let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.context.statistics, Histogram::IngestLink, micros);
                 self.tell_placed(plan, &linked);
                 return Ok(());
             }
             linked.discard(&self.context);
-            installed?;
             self.check_still_queued(plan)?;
             if plan.family.is_dropped() {
                 return Ok(());
@@ -97,22 +97,27 @@ impl Core {
         snapshots: &CapturedSnapshots,
         attempt: usize,
     ) -> Result<Option<(Linked, u64)>> {
+        let own: Vec<u64> = plan.ingests().filter_map(QueuedIngest::reservation).collect();
         let (version, taken) = {
             let mut state = self.state.lock();
             let family = self.family_state(&mut state, plan.family.id())?;
-            (family.version.clone(), taken(family))
+            (family.version.clone(), family.compactions.places_taken(&own))
         };
         let linked = place(&self.context, plan, snapshots, &Ground { version: &version, taken: &taken, attempt })?;
-        let mut state = self.state.lock();
-        let family = self.family_state(&mut state, plan.family.id())?;
-        if Placement::still_holds(&linked.placed, &linked.excised.deleted, &family.version, &self::taken(family)) {
-            let spans: Vec<(usize, Span)> = linked.placed.iter().map(|p| (p.level, p.span.clone())).collect();
-            let reservation = family.compactions.reserve(spans);
+        let reserved = {
+            let mut state = self.state.lock();
+            self.family_state(&mut state, plan.family.id()).map(|family| {
+                let taken = family.compactions.places_taken(&own);
+                let holds = Placement::still_holds(&linked.placed, &linked.excised.deleted, &family.version, &taken);
+                let spans = linked.placed.iter().map(|placed| (placed.level, placed.span.clone()));
+                holds.then(|| family.compactions.reserve(spans.collect()))
+            })
+        };
+        if let Ok(Some(reservation)) = reserved {
             return Ok(Some((linked, reservation)));
         }
-        drop(state);
         linked.discard(&self.context);
-        Ok(None)
+        reserved.map(|_| None)
     }
 
     /// Lets go of the places, whether or not the tables are there now.
@@ -128,7 +133,7 @@ impl Core {
     fn check_still_queued(&self, plan: &FlushPlan) -> Result<()> {
         let state = self.state.lock();
         match state.families.get(&plan.family.id()) {
-            Some(family) if !family.has_oldest(&plan.entries) => {
+            Some(family) if !family.may_leave(&plan.entries) => {
                 Err(Error::corruption("an ingest left its queue while its tables were linked"))
             }
             _ => Ok(()),
@@ -221,12 +226,7 @@ fn place_all(
 fn excised_version(plan: &FlushPlan, version: &Version, excised: &ExcisePlan) -> Result<Version> {
     let mut edit = VersionEdit::new(plan.family.id());
     excised.clone().add_to(&mut edit);
-    let mut builder = VersionBuilder::new(version, plan.family.tables());
+    let mut builder = VersionBuilder::new(version, plan.family.tables()).for_planning();
     builder.apply(&edit)?;
     Ok(builder.build()?.version)
-}
-
-/// Where compactions write, and other jobs have reserved.
-fn taken(family: &FamilyState) -> Vec<(usize, Span)> {
-    family.compactions.outputs().map(|(level, span)| (level, span.clone())).collect()
 }

@@ -1,19 +1,34 @@
 //! Ingesting finished tables: *prepare* checks files and brings them into the directory, *commit* makes them part of the
 //! database as entries of the families' queues, and a flush of the way *link* gives each its level.
 //!
-//! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after.
+//! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after. The other
+//! modes, which keep writers out for a while ([`way`]), end in the same queue and the same link.
 
 mod api;
+mod behind;
+mod bring;
 mod commit;
+mod crew;
 mod inspect;
+pub(crate) mod latch;
+mod layers;
+mod levels;
 pub(crate) mod link;
 mod options;
 pub(crate) mod overlap;
 pub(crate) mod placement;
 mod prepare;
+mod progress;
 pub(crate) mod queued;
 pub(crate) mod record;
+mod report;
+mod rewrite;
+mod source;
+pub(crate) mod waits;
+mod way;
 
-pub use api::IngestReport;
-pub use options::{IngestMode, IngestOptions, IngestProgress, IngestRequest};
+pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;
+pub use progress::IngestProgress;
+pub use report::{IngestReport, IngestWay};
+pub use waits::IngestWaitReport;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Error, Result};
 
@@ -14,13 +13,13 @@ pub enum IngestMode {
     /// The tables join the family's queue: visible at once, given a level by a flush later. Nobody waits.
     #[default]
     Flushable,
-    /// RocksDB's way: writers are stopped while overlapping memtables are flushed and the tables are given a level.
+    /// RocksDB's way: all writers are stopped while overlapping memtables are flushed and the tables are given a level.
     Blocking,
-    /// TiKV's first way: memtables that overlap are flushed while writers go on, a few times if need be; what overlaps
-    /// after that is flushed as in `Blocking`.
+    /// TiKV's first way: writers are stopped as in `Blocking`, but memtables that overlap are flushed while writers go on,
+    /// a few times if need be; only what overlaps after that is flushed while they are stopped.
     FlushFirst,
-    /// TiKV's second way: the tables are given a level at once, without a log record, while a latch on their range keeps
-    /// overlapping writes out. Other writes go on.
+    /// TiKV's second way: a latch on the tables' range keeps overlapping writes out while overlapping memtables are
+    /// flushed; the tables have a level when the call returns. Other writes go on.
     Direct,
 }
 
@@ -34,26 +33,35 @@ pub struct IngestOptions {
     pub link_files: bool,
     /// Files that cannot be linked are copied.
     pub failed_move_fall_back_to_copy: bool,
-    /// Snapshots taken before the ingest do not see it.
+    /// Snapshots taken before the ingest must not see it. They do not either way, as every ingest but one from behind
+    /// takes a sequence number; this only says whether one is needed where `allow_global_seqno` forbids it.
     pub snapshot_consistency: bool,
-    /// The tables may be given a sequence number. Without it, an ingest that overlaps anything in the database, or
-    /// happens while snapshots live that must not see it, fails.
+    /// The tables may need a sequence number of their own. Without it, an ingest fails that overlaps anything in the
+    /// database, or whose files overlap each other, or that happens while snapshots live that must not see it.
     pub allow_global_seqno: bool,
     /// `Blocking` and `FlushFirst` may stop writers for a flush; without it they fail where one would be needed.
     pub allow_blocking_flush: bool,
-    /// The tables go under everything there is: keys that exist stay as they are. Needs the database's option
-    /// `allow_ingest_behind`.
+    /// The tables go under everything there is, into the last level: keys that exist stay as they are. They take no
+    /// number, so that snapshots see them too, and count once the MANIFEST says so, whatever the mode. Needs the option
+    /// `allow_ingest_behind` of the database, or `cf_allow_ingest_behind` of the family.
     pub ingest_behind: bool,
     /// The number is also written into the files (which are copied then), for readers older than RocksDB 5.16.
     pub write_global_seqno: bool,
     /// Every block is read, and checksums, order and counts are checked.
     pub verify_checksums_before_ingest: bool,
-    /// Fails unless every table gets the last level, with nothing of its range above it.
+    /// The checksums of whole files that the requests state are compared with the files'. Without it they are only kept in
+    /// the MANIFEST.
+    pub verify_file_checksum: bool,
+    /// Fails unless every table can be given the last level, with nothing of its range above it. `Flushable` goes the way
+    /// of `Direct` then, as a level must be found before anything is done.
     pub fail_if_not_bottommost_level: bool,
     /// Tables that no `TableWriter` or `SstFileWriter` made are taken too; they are rewritten.
     pub allow_db_generated_files: bool,
     /// Blocks that the ingest reads stay in the block cache.
     pub fill_cache: bool,
+    /// Fails with `Busy` where the ingest would have to wait because flushes or compactions are behind, or for another
+    /// ingest.
+    pub no_slowdown: bool,
 }
 
 impl Default for IngestOptions {
@@ -69,27 +77,44 @@ impl Default for IngestOptions {
             ingest_behind: false,
             write_global_seqno: false,
             verify_checksums_before_ingest: false,
+            verify_file_checksum: true,
             fail_if_not_bottommost_level: false,
             allow_db_generated_files: false,
             fill_cache: true,
+            no_slowdown: false,
         }
     }
 }
 
 impl IngestOptions {
     /// # Errors
-    /// `InvalidArgument`: options that contradict each other.
-    pub(super) fn check(&self) -> Result<()> {
+    /// `InvalidArgument`: options that contradict each other, or what is asked for.
+    pub(super) fn check(&self, requests: &[IngestRequest]) -> Result<()> {
+        let excises = requests.iter().any(|request| request.excise.is_some());
+        if self.ingest_behind {
+            requests.iter().try_for_each(IngestRequest::check_behind)?;
+        }
         let contradiction = if self.move_files && self.link_files {
             "move_files and link_files exclude each other"
         } else if self.write_global_seqno && (self.link_files || self.move_files) {
             "write_global_seqno changes the files: they must be copied, not linked or moved"
-        } else if self.ingest_behind && !self.allow_global_seqno {
-            "ingest_behind needs allow_global_seqno"
+        } else if self.write_global_seqno && !self.allow_global_seqno {
+            "write_global_seqno writes what allow_global_seqno forbids"
+        } else if self.ingest_behind && excises {
+            "an excise removes what is older, and nothing is older than what is ingested from behind (ingest_behind)"
+        } else if self.fail_if_not_bottommost_level && excises {
+            "with an excise it is not known beforehand which level tables can have (fail_if_not_bottommost_level)"
+        } else if !self.allow_global_seqno && excises {
+            "an excise needs the sequence number that allow_global_seqno forbids"
         } else {
             return Ok(());
         };
         Err(Error::invalid_argument(contradiction))
+    }
+
+    /// Whether the call itself gives the tables levels, rather than a flush.
+    pub(super) fn gives_levels(&self) -> bool {
+        self.mode != IngestMode::Flushable || self.fail_if_not_bottommost_level || !self.allow_global_seqno
     }
 
     pub(super) fn links(&self) -> bool {
@@ -105,48 +130,30 @@ pub struct IngestRequest {
     pub files: Vec<PathBuf>,
     /// What is in `[start, end)` is removed first, atomically with the rest.
     pub excise: Option<(Vec<u8>, Vec<u8>)>,
+    /// The checksums of the whole files, in their order, where they are known; else empty.
+    pub checksums: Vec<FileChecksum>,
 }
 
-/// How far a prepare has come, to be read by another thread, which may also end it.
-#[derive(Debug, Default)]
-pub struct IngestProgress {
-    files: AtomicU64,
-    files_done: AtomicU64,
-    bytes: AtomicU64,
-    bytes_done: AtomicU64,
-    cancelled: AtomicBool,
+/// The checksum of a whole file, as RocksDB's `files_checksums` and `files_checksum_func_names` state it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChecksum {
+    /// `FileChecksumCrc32c`.
+    pub function: String,
+    /// Of that function: four bytes, the most significant one first.
+    pub value: Vec<u8>,
 }
 
-impl IngestProgress {
-    /// Files in all, and those that are prepared.
-    pub fn files(&self) -> (u64, u64) {
-        (self.files.load(Ordering::Relaxed), self.files_done.load(Ordering::Relaxed))
+impl IngestRequest {
+    /// Files for a family, without an excise or checksums.
+    pub fn new(family: Arc<Family>, files: Vec<PathBuf>) -> Self {
+        IngestRequest { family, files, excise: None, checksums: Vec::new() }
     }
 
-    /// Bytes of all files, and of those that are prepared.
-    pub fn bytes(&self) -> (u64, u64) {
-        (self.bytes.load(Ordering::Relaxed), self.bytes_done.load(Ordering::Relaxed))
-    }
-
-    /// Has the prepare end with an error of kind `Closed`, soon.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::closed("the ingest was cancelled"));
+    fn check_behind(&self) -> Result<()> {
+        if self.family.options().cf_allow_ingest_behind {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    pub(super) fn expect(&self, files: u64, bytes: u64) {
-        self.files.fetch_add(files, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn done(&self, bytes: u64) {
-        self.files_done.fetch_add(1, Ordering::Relaxed);
-        self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+        let what = "has no level for what is ingested from behind: open the database with allow_ingest_behind";
+        Err(Error::invalid_argument(format!("column family \"{}\" {what}", self.family.name())))
     }
 }

@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use base::{LookupKey, SeqNo, UserOrder, key};
+use base::tombstone::FragmentedTombstones;
+use base::{Cursor, LookupKey, Result, SeqNo, UserOrder, key};
 use memtable::Memtable;
+use table::TableReadOptions;
+use vfs::IoClass;
 
 use super::record::FamilyIngest;
 use crate::compaction::Span;
+use crate::flush::flushable::Flushable;
 use crate::write::pipeline::Pipeline;
 
 /// Spans that are looked for under the commit lock; bounds what is done there.
@@ -30,6 +34,11 @@ impl Coverage {
         Coverage { order: order.clone(), spans: united(order, of_tables.chain(of_excise).collect()) }
     }
 
+    /// Few: what lies between neighbours may be covered too.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
     /// Whether a write that has a number may touch what is covered and be in no memtable yet. Asked under the commit
     /// lock, *before* the memtable is looked at: a write that leaves the pipeline in between is in the memtable.
     pub fn meets_in_flight(&self, family: base::FamilyId, pipeline: &Pipeline) -> bool {
@@ -50,17 +59,30 @@ impl Coverage {
             return true;
         }
         let tombstones = memtable.tombstones();
-        let in_tombstones = |span: &Span| {
-            let tombstones = tombstones.as_deref()?;
-            let fragment = tombstones.fragments().get(tombstones.seek(&span.start))?;
-            Some(span.reaches(&self.order, &fragment.start))
-        };
         let mut cursor = memtable.clone().cursor();
-        self.spans.iter().any(|span| {
-            let target = LookupKey::new(&span.start, SeqNo::MAX);
-            in_tombstones(span) == Some(true)
-                || (cursor.seek(target.internal()) && span.reaches(&self.order, key::user_key(cursor.key())))
-        })
+        self.spans.iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
+    }
+
+    /// Whether an entry of a queue holds anything of what is covered. May read tables, or have a memtable build what it
+    /// needs: not under a lock.
+    pub fn meets_entry(&self, entry: &Arc<dyn Flushable>) -> Result<bool> {
+        let tombstones = entry.tombstones()?;
+        let options = TableReadOptions { class: IoClass::Ingest, ..TableReadOptions::default() };
+        let mut cursor = entry.clone().cursor(&options)?;
+        for span in &self.spans {
+            if self.meets(span, tombstones.as_deref(), &mut *cursor) {
+                return Ok(true);
+            }
+            cursor.status()?;
+        }
+        Ok(false)
+    }
+
+    fn meets(&self, span: &Span, tombstones: Option<&FragmentedTombstones>, cursor: &mut dyn Cursor) -> bool {
+        let next = tombstones.and_then(|all| all.fragments().get(all.seek(&span.start)));
+        next.is_some_and(|fragment| span.reaches(&self.order, &fragment.start))
+            || (cursor.seek(LookupKey::new(&span.start, SeqNo::MAX).internal())
+                && span.reaches(&self.order, key::user_key(cursor.key())))
     }
 
     /// As [`meets_memtable`](Self::meets_memtable), having the memtable build what it needs first. Not under a lock.

@@ -8,7 +8,7 @@ use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, UserOrder};
 use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
-use crate::compaction::{LevelTargets, Span};
+use crate::compaction::{LevelTargets, Span, compacted_levels};
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 
@@ -18,6 +18,8 @@ pub(crate) struct Placement<'a> {
     order: &'a UserOrder,
     version: &'a Version,
     base_level: usize,
+    /// The last of them can be had.
+    levels: usize,
     /// Levels and spans that running compactions write into, and other jobs have reserved.
     taken: &'a [(usize, Span)],
     /// Tables placed so far, oldest first: what comes later must stay above them.
@@ -40,7 +42,8 @@ pub(crate) trait Probe {
 impl<'a> Placement<'a> {
     pub fn new(version: &'a Version, options: &FamilyOptions, taken: &'a [(usize, Span)]) -> Self {
         let base_level = LevelTargets::of(version, options).base_level;
-        Placement { order: &version.order().user, version, base_level, taken, placed: Vec::new() }
+        let levels = compacted_levels(version, options);
+        Placement { order: &version.order().user, version, base_level, levels, taken, placed: Vec::new() }
     }
 
     /// Gives a table the deepest level such that nothing in the levels above it lies in the table's span, and no table
@@ -63,7 +66,7 @@ impl<'a> Placement<'a> {
 
     fn deepest(&self, span: &Span, probe: &impl Probe) -> Result<usize> {
         let mut deepest = 0;
-        for level in 0..self.version.num_levels() {
+        for level in 0..self.levels {
             let placed = self.placed.iter().any(|p| p.level == level && p.span.overlaps(self.order, span));
             let overlapping = self.overlapping(level, span);
             // Dynamic sizes keep the levels above the base level empty.
@@ -152,3 +155,6 @@ fn covers_any(tombstones: &FragmentedTombstones, span: &Span, order: &UserOrder)
     let at = tombstones.seek(&span.start);
     tombstones.fragments().get(at).is_some_and(|fragment| span.reaches(order, &fragment.start))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,31 +1,49 @@
 //! The first half of an ingest: files become tables of the database's directory, checked, under fresh numbers, synced.
 //! No lock is held and nothing is visible. What is not committed is removed again; the caller's files stay as they are.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use base::{Error, Result, UserOrder};
-use vfs::{FileKind, IfExists, IoClass};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use vfs::{IoClass, SharedFile};
 
-use super::inspect;
-use super::options::{IngestOptions, IngestProgress, IngestRequest};
-use super::record::{FamilyIngest, IngestTable};
-use crate::compaction::Span;
+use super::bring::{self, Bringing};
+use super::inspect::{self, Candidate, Found};
+use super::layers::layers_of;
+use super::options::{FileChecksum, IngestOptions, IngestRequest};
+use super::progress::{FileProgress, IngestProgress};
+use super::record::{FamilyIngest, IngestShape, IngestTable};
+use super::source::{self, MadeFile, Source};
+use super::{crew, rewrite};
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
-use crate::staging::copy_bytes;
 
 /// Tables that are ready to become part of the database. Dropped, they are removed.
 pub struct PreparedIngest {
     context: Arc<Context>,
     shares: Vec<(Arc<Family>, FamilyIngest)>,
-    /// What was made in the database's directory.
-    made: Vec<PathBuf>,
-    /// The caller's files that go once the ingest is committed.
-    moved: Vec<PathBuf>,
+    files: Vec<ReadyFile>,
+    /// Where each file takes the number that the commit gives it.
+    numbered: BTreeMap<FileNumber, NumberPlace>,
     pub(super) options: IngestOptions,
+    /// How long that took.
+    pub(super) took: Duration,
+}
+
+/// One of the caller's files, and what was made of it: nothing where it holds nothing.
+struct ReadyFile {
+    source: Source,
+    made: Option<MadeFile>,
+}
+
+/// Eight bytes of a file.
+struct NumberPlace {
+    file: Arc<dyn SharedFile>,
+    offset: u64,
 }
 
 impl PreparedIngest {
@@ -47,28 +65,54 @@ impl PreparedIngest {
         &self.shares
     }
 
+    /// Whether the tables are what was prepared. A linked file can be changed by its other name: that is seen by its size
+    /// and its time, to a microsecond where the file system keeps that.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: one was changed or removed since.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        for ReadyFile { source, made } in &self.files {
+            if let Some(made) = made
+                && !made.is_unchanged()?
+            {
+                return Err(source::changed(&source.path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the number of each table into its file, for readers that do not ask the MANIFEST for it. Only where the
+    /// options ask for that are there files to write to. `first` is the ingest's.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: some have it and some do not.
+    pub(super) fn write_numbers(&self, first: SeqNo, shape: IngestShape) -> Result<()> {
+        for (layer, tables) in self.shares.iter().flat_map(|(_, share)| share.layers.iter().enumerate()) {
+            let number = shape.number_of_layer(first, layer);
+            for place in tables.iter().filter_map(|table| self.numbered.get(&table.meta.number)) {
+                place.file.write_at(place.offset, &number.0.to_le_bytes(), IoClass::Ingest)?;
+                place.file.sync(IoClass::Ingest)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The tables are the database's from now on.
     pub(super) fn keep(&mut self) {
-        self.made.clear();
+        self.files.iter_mut().filter_map(|file| file.made.as_mut()).for_each(MadeFile::keep);
     }
 
     /// Removes the files that were to be moved: the ingest is durable.
     pub(super) fn remove_moved(&mut self) {
-        for path in self.moved.drain(..) {
-            if let Err(error) = self.context.vfs.remove_file(&path) {
-                tracing::warn!(%error, "a file was ingested, but could not be removed from where it was");
-            }
+        if self.options.move_files {
+            self.files.iter().for_each(|file| file.source.remove_moved(&*self.context.vfs));
         }
     }
 }
 
-impl Drop for PreparedIngest {
-    fn drop(&mut self) {
-        for path in &self.made {
-            if let Err(error) = self.context.vfs.remove_file(path) {
-                tracing::warn!(%error, "cannot remove a table that was not ingested; the next open does");
-            }
-        }
+impl fmt::Debug for PreparedIngest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedIngest").field("files", &self.files()).field("bytes", &self.bytes()).finish()
     }
 }
 
@@ -85,137 +129,181 @@ impl Core {
         progress: &IngestProgress,
     ) -> Result<PreparedIngest> {
         self.check_writable()?;
-        options.check()?;
-        let mut prepared = PreparedIngest {
-            context: self.context.clone(),
-            shares: Vec::new(),
-            made: Vec::new(),
-            moved: Vec::new(),
-            options: options.clone(),
-        };
+        options.check(requests)?;
         check_requests(requests)?;
-        for path in requests.iter().flat_map(|request| &request.files) {
-            progress.expect(1, regular_file_bytes(&self.context, path)?);
-        }
-        for request in requests {
-            request.family.check_live()?;
-            let mut tables = Vec::with_capacity(request.files.len());
-            for path in &request.files {
-                progress.check()?;
-                tables.extend(prepared.add_file(&request.family, path, progress)?);
-            }
-            let layers = layers_of(&request.family.order().user, tables);
-            let excise = request.excise.clone();
-            prepared
-                .shares
-                .push((request.family.clone(), FamilyIngest { family: request.family.id(), excise, layers }));
-        }
-        prepared.shares.retain(|(_, share)| share.excise.is_some() || !share.layers.is_empty());
-        if !prepared.made.is_empty() {
+        progress.check()?;
+        let items = items_of(&self.context, requests)?;
+        let bytes = items.iter().map(|item| item.source.metadata.len).sum();
+        progress.expect(items.len() as u64, bytes);
+        let helpers = crew::helpers_for(items.len(), bytes);
+        let job = Job { context: self.context.clone(), options: options.clone(), progress: progress.clone() };
+        let done = crew::work_off(&*self.context.vfs, helpers, items, move |item, given_up| job.run(item, given_up))?;
+        let prepared = self.assemble(requests, options, done);
+        if prepared.files.iter().any(|file| file.made.is_some()) {
             self.context.vfs.sync_dir(&self.context.dir)?;
         }
+        progress.check()?;
+        self.check_writable()?;
         Ok(prepared)
     }
-}
 
-impl PreparedIngest {
-    /// Brings one file in; `None` where it holds nothing.
-    fn add_file(&mut self, family: &Family, from: &Path, progress: &IngestProgress) -> Result<Option<IngestTable>> {
-        let number = self.context.numbers.take();
-        let to = self.context.table_path(number);
-        let bytes = self.link_or_copy(from, &to, progress)?;
-        let found = inspect::inspect(family, number, bytes, &self.options).map_err(|e| e.context(from.display()))?;
-        let table = match found {
-            inspect::Found::Empty => None,
-            inspect::Found::Table(table) => Some(table),
-            inspect::Found::ToRewrite => {
-                let rewritten = self.context.numbers.take();
-                self.made.push(self.context.table_path(rewritten));
-                Some(inspect::rewrite(&self.context, family, (number, bytes), rewritten)?)
-            }
+    fn assemble(&self, requests: &[IngestRequest], options: &IngestOptions, done: Vec<Done>) -> PreparedIngest {
+        let mut tables: Vec<Vec<IngestTable>> = requests.iter().map(|_| Vec::new()).collect();
+        let (mut files, mut numbered) = (Vec::with_capacity(done.len()), BTreeMap::new());
+        for Done { request, file, ready } in done {
+            files.push(file);
+            let (Some(ready), Some(tables)) = (ready, tables.get_mut(request)) else { continue };
+            numbered.extend(ready.number_place.map(|place| (ready.table.meta.number, place)));
+            tables.push(ready.table);
+        }
+        let share = |(request, tables): (&IngestRequest, Vec<IngestTable>)| {
+            let layers = layers_of(&request.family.order().user, tables);
+            let share = FamilyIngest { family: request.family.id(), excise: request.excise.clone(), layers };
+            (request.family.clone(), share)
         };
-        if table.as_ref().is_none_or(|table| table.meta.number != number) {
-            self.made.retain(|path| *path != to);
-            self.context.vfs.remove_file(&to)?;
+        let shares = requests.iter().zip(tables).map(share);
+        PreparedIngest {
+            context: self.context.clone(),
+            shares: shares.filter(|(_, share)| share.excise.is_some() || !share.layers.is_empty()).collect(),
+            files,
+            numbered,
+            options: options.clone(),
+            took: Duration::ZERO,
         }
-        if self.options.move_files {
-            self.moved.push(from.to_owned());
-        }
-        progress.done(bytes);
-        Ok(table)
-    }
-
-    /// Gives a file a name in the database, its bytes durable. Returns its size.
-    fn link_or_copy(&mut self, from: &Path, to: &Path, progress: &IngestProgress) -> Result<u64> {
-        let vfs = self.context.vfs.clone();
-        if self.options.links() {
-            match vfs.hard_link(from, to) {
-                Ok(()) => {
-                    self.made.push(to.to_owned());
-                    vfs.open_append(to)?.sync(IoClass::Ingest)?;
-                    return regular_file_bytes(&self.context, to);
-                }
-                Err(error) if !self.options.failed_move_fall_back_to_copy => {
-                    return Err(error.context("the file cannot be linked, and failed_move_fall_back_to_copy is off"));
-                }
-                Err(error) => tracing::info!(%error, "a file cannot be linked into the database, so it is copied"),
-            }
-        }
-        self.made.push(to.to_owned());
-        let source = vfs.open(from)?;
-        let mut copy = vfs.create(to, IfExists::Fail)?;
-        let copied = copy_bytes(&*source, &mut *copy, u64::MAX, IoClass::Ingest, &|| progress.check())?;
-        copy.sync(IoClass::Ingest)?;
-        Ok(copied)
     }
 }
 
-/// # Errors
-/// `InvalidArgument`: not a regular file; links are not followed.
-fn regular_file_bytes(context: &Context, path: &Path) -> Result<u64> {
-    let metadata = context.vfs.metadata(path)?;
-    if metadata.kind != FileKind::File {
-        return Err(
-            Error::invalid_argument("not a regular file: name the table itself, not a link to it").at_path(path)
-        );
+/// One file to prepare.
+struct Item {
+    /// Which of the requests names it.
+    request: usize,
+    family: Arc<Family>,
+    source: Source,
+    checksum: Option<FileChecksum>,
+}
+
+/// What became of it.
+struct Done {
+    request: usize,
+    file: ReadyFile,
+    ready: Option<ReadyTable>,
+}
+
+struct ReadyTable {
+    table: IngestTable,
+    made: Option<MadeFile>,
+    number_place: Option<NumberPlace>,
+}
+
+/// What all files of an ingest have in common.
+struct Job {
+    context: Arc<Context>,
+    options: IngestOptions,
+    progress: IngestProgress,
+}
+
+impl Job {
+    fn run(&self, item: &Item, given_up: &AtomicBool) -> Result<Done> {
+        let (options, checksum) = (&self.options, item.checksum.as_ref());
+        let passes = bring::passes(options, checksum) + inspect::passes(options);
+        let progress = FileProgress::new(&self.progress, given_up, item.source.metadata.len, passes);
+        let mut ready = self.prepare(item, &progress).map_err(|error| named(error, &item.source))?;
+        progress.done();
+        let made = ready.as_mut().and_then(|ready| ready.made.take());
+        Ok(Done { request: item.request, file: ReadyFile { source: item.source.clone(), made }, ready })
     }
-    Ok(metadata.len)
+
+    /// Brings one file in and looks at it; `None` where it holds nothing.
+    fn prepare(&self, item: &Item, progress: &FileProgress<'_>) -> Result<Option<ReadyTable>> {
+        progress.check()?;
+        let (context, checksum) = (&*self.context, item.checksum.as_ref());
+        let number = context.numbers.take();
+        let bringing = Bringing { vfs: &context.vfs, options: &self.options, progress, checksum };
+        let brought = bringing.bring(&item.source, &context.table_path(number))?;
+        let candidate = self.candidate(item, number, brought.bytes);
+        let (mut table, number_at) = match candidate.inspect(&self.options, progress)? {
+            Found::Empty => return Ok(None),
+            Found::Table(table, number_at) => (table, number_at),
+            Found::ToRewrite(from) => return self.rewrite(item, &from, progress),
+        };
+        // A number that is written into the file later changes what its checksum is.
+        if let Some(checksum) = checksum.filter(|_| !self.options.write_global_seqno) {
+            (table.meta.file_checksum, table.meta.file_checksum_func) =
+                (checksum.value.clone(), checksum.function.clone());
+        }
+        let number_place = brought.numbered.zip(number_at).map(|(file, offset)| NumberPlace { file, offset });
+        Ok(Some(ReadyTable { table, made: Some(brought.file), number_place }))
+    }
+
+    /// Puts a table that can be given a number in the place of one that cannot.
+    fn rewrite(
+        &self,
+        item: &Item,
+        from: &Arc<table::BlockBasedTable>,
+        progress: &FileProgress<'_>,
+    ) -> Result<Option<ReadyTable>> {
+        if self.options.write_global_seqno {
+            let what = "the table has no place for a number, which write_global_seqno asks for";
+            return Err(Error::invalid_argument(what));
+        }
+        let number = self.context.numbers.take();
+        let mut made = MadeFile::at(self.context.vfs.clone(), self.context.table_path(number));
+        let written = rewrite::rewrite(&self.context, &item.family, from, number, progress)?;
+        let Some(bytes) = written else { return Ok(None) };
+        made.finish()?;
+        // It was just written: its ends are all that is wanted.
+        match self.candidate(item, number, bytes).inspect(&IngestOptions::default(), progress)? {
+            Found::Table(table, _) => Ok(Some(ReadyTable { table, made: Some(made), number_place: None })),
+            Found::Empty | Found::ToRewrite(_) => Err(Error::corruption("a table that was rewritten is empty")),
+        }
+    }
+
+    fn candidate<'a>(&'a self, item: &'a Item, number: FileNumber, bytes: u64) -> Candidate<'a> {
+        Candidate { context: &self.context, family: &item.family, number, bytes, name: &item.source.path }
+    }
+}
+
+/// An error names the caller's file, beside the one of ours at which it came up.
+fn named(error: Error, source: &Source) -> Error {
+    if error.kind() == ErrorKind::Closed || error.path() == Some(&source.path) {
+        return error;
+    }
+    match error.path() {
+        Some(_) => error.context(format!("while ingesting {}", source.path.display())),
+        None => error.at_path(&source.path),
+    }
+}
+
+fn items_of(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for (index, (request, sources)) in requests.iter().zip(source::look_at_all(context, requests)?).enumerate() {
+        for (at, source) in sources.into_iter().enumerate() {
+            let checksum = request.checksums.get(at).cloned();
+            items.push(Item { request: index, family: request.family.clone(), source, checksum });
+        }
+    }
+    Ok(items)
 }
 
 fn check_requests(requests: &[IngestRequest]) -> Result<()> {
     let mut families = BTreeSet::new();
-    let mut paths = BTreeSet::new();
     for request in requests {
-        let name = request.family.name();
-        if !families.insert(request.family.id()) {
-            return Err(Error::invalid_argument(format!("column family \"{name}\" is named twice in one ingest")));
+        let IngestRequest { family, files, excise, checksums } = request;
+        family.check_live()?;
+        let name = family.name();
+        let refused = |what: String| Err(Error::invalid_argument(what));
+        if !families.insert(family.id()) {
+            return refused(format!("column family \"{name}\" is named twice in one ingest"));
         }
-        if let Some((start, end)) = &request.excise
-            && request.family.order().user.compare(start, end).is_ge()
+        if let Some((start, end)) = excise
+            && family.order().user.compare(start, end).is_ge()
         {
-            return Err(Error::invalid_argument(format!("the span to excise from \"{name}\" is empty or inverted")));
+            return refused(format!("the span to excise from \"{name}\" is empty or inverted"));
         }
-        if let Some(twice) = request.files.iter().find(|path| !paths.insert(path.as_path())) {
-            return Err(Error::invalid_argument("the file is named twice in one ingest").at_path(twice));
+        if !checksums.is_empty() && checksums.len() != files.len() {
+            let (checksums, files) = (checksums.len(), files.len());
+            return refused(format!("{checksums} checksums for the {files} files for \"{name}\": state one for each"));
         }
     }
     Ok(())
-}
-
-/// Sorts tables into layers in which none overlaps another; a table stands above every earlier one that it overlaps.
-fn layers_of(order: &UserOrder, tables: Vec<IngestTable>) -> Vec<Vec<IngestTable>> {
-    let mut layers: Vec<Vec<IngestTable>> = Vec::new();
-    for table in tables {
-        let span = Span::of_file(&table.meta);
-        let meets = |layer: &Vec<IngestTable>| layer.iter().any(|other| span.overlaps_file(order, &other.meta));
-        let above = layers.iter().rposition(meets).map_or(0, |at| at + 1);
-        match layers.get_mut(above) {
-            Some(layer) => layer.push(table),
-            None => layers.push(vec![table]),
-        }
-    }
-    for layer in &mut layers {
-        layer.sort_by(|a, b| order.compare(a.meta.smallest_user_key(), b.meta.smallest_user_key()));
-    }
-    layers
 }

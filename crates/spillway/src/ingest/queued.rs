@@ -1,5 +1,6 @@
 //! Ingested tables in a family's queue: read there like a memtable, until a flush gives each a level. Keeps Q1, Q3.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
@@ -29,6 +30,10 @@ pub struct QueuedIngest {
     /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
+    /// Whoever commits it also gives its tables levels: no flush takes it.
+    held: AtomicBool,
+    /// Places in the last level that are kept for its tables; 0 for none.
+    reservation: AtomicU64,
 }
 
 #[derive(Clone, Copy)]
@@ -54,7 +59,35 @@ impl QueuedIngest {
             numbers: OnceLock::new(),
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
+            held: AtomicBool::new(false),
+            reservation: AtomicU64::new(0),
         })
+    }
+
+    pub(crate) fn share(&self) -> &FamilyIngest {
+        &self.share
+    }
+
+    /// Keeps flushes from taking the entry. It overlaps nothing that is older than it in its queue.
+    pub(crate) fn hold(&self) {
+        self.held.store(true, Ordering::Release);
+    }
+
+    /// Leaves the entry to flushes. Under the state lock.
+    pub(crate) fn end_hold(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn keep_reservation(&self, id: u64) {
+        self.reservation.store(id, Ordering::Release);
+    }
+
+    pub(crate) fn reservation(&self) -> Option<u64> {
+        Some(self.reservation.load(Ordering::Acquire)).filter(|id| *id > 0)
     }
 
     fn numbers(&self) -> IngestNumbers {
@@ -177,3 +210,6 @@ impl Joins for QueuedIngest {
         assert!(self.numbers.set(numbers).is_ok(), "an ingest is numbered once");
     }
 }
+
+#[cfg(test)]
+mod tests;

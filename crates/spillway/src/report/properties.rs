@@ -7,6 +7,7 @@ use crate::compaction::levels::{LevelTargets, pending_bytes, scores};
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
+use crate::ingest::queued::QueuedIngest;
 use crate::read::view::ReadView;
 use crate::version::version::LEVELS_MAX;
 
@@ -69,6 +70,11 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.memtable", Text(|s| s.view.mutable.memtable().name().to_owned())),
     ("spillway.memtable-bytes-charged", Number(|s| s.core.context.memtables.memory.charged_bytes() as u64)),
     ("spillway.stalls", Text(text::stalls)),
+    ("spillway.ingests-queued", Number(|s| s.queued_ingests().count() as u64)),
+    ("spillway.ingested-tables-queued", Number(|s| s.queued_ingests().flat_map(QueuedIngest::files).count() as u64)),
+    ("spillway.ingest-writer-waits", Number(|s| s.core.ingest_waits.report().waits)),
+    ("spillway.ingest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().total.as_nanos() as u64)),
+    ("spillway.ingest-longest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().longest.as_nanos() as u64)),
 ];
 
 /// The names of all properties; those that end in `-level` are followed by a level's number.
@@ -108,6 +114,11 @@ impl Source<'_> {
     /// A sum over the sealed memtables.
     fn queued(&self, read: impl Fn(&dyn memtable::Memtable) -> u64) -> u64 {
         self.view.queue.iter().filter_map(|entry| entry.as_memtable()).map(|memtable| read(&**memtable)).sum()
+    }
+
+    /// Ingests that have no level yet.
+    fn queued_ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
+        self.view.queue.iter().filter_map(|entry| entry.as_ingest())
     }
 
     fn memtable_bytes(&self) -> u64 {

@@ -26,6 +26,7 @@ pub struct VersionBuilder<'a> {
     /// Handles of tables that are in use and in no version yet.
     adopted: HashMap<FileNumber, Arc<TableFile>>,
     changes: BTreeMap<FileNumber, Change>,
+    is_for_planning: bool,
 }
 
 /// What becomes of one table.
@@ -54,13 +55,28 @@ struct LevelChange {
 impl<'a> VersionBuilder<'a> {
     pub fn new(base: &'a Version, store: &'a Arc<TableStore>) -> Self {
         let places = vec![None; base.num_levels()];
-        VersionBuilder { base, store, places, adopted: HashMap::new(), changes: BTreeMap::new() }
+        VersionBuilder {
+            base,
+            store,
+            places,
+            adopted: HashMap::new(),
+            changes: BTreeMap::new(),
+            is_for_planning: false,
+        }
     }
 
     /// Has tables that the edits add take over these handles, so that an open table stays open and pins hold (Q3).
     #[must_use]
     pub fn adopting(mut self, handles: &[Arc<TableFile>]) -> Self {
         self.adopted.extend(handles.iter().map(|file| (file.number(), file.clone())));
+        self
+    }
+
+    /// For a version that is looked at and never installed: its new tables have no part in how long files stay, so that the
+    /// base may be one whose tables an edit has removed meanwhile.
+    #[must_use]
+    pub fn for_planning(mut self) -> Self {
+        self.is_for_planning = true;
         self
     }
 
@@ -136,7 +152,7 @@ impl<'a> VersionBuilder<'a> {
         let new = self.changes.values().filter(|change| change.before.is_none());
         let backings = new.filter_map(|change| change.after.as_ref()?.1.backing);
         let wanted: HashSet<FileNumber> = backings.map(|backing| backing.number).collect();
-        if wanted.is_empty() {
+        if wanted.is_empty() || self.is_for_planning {
             return HashMap::new();
         }
         let all = self.base.all_files().map(|(_, file)| (file.meta.physical_number(), file));

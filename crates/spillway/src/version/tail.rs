@@ -86,8 +86,8 @@ impl Tail {
         })
     }
 
-    /// Whether some fragment ends just where the file does, whatever its header says of its length and type: then the
-    /// header was damaged, and nothing is missing.
+    /// Whether some fragment ends just where the file does, though its header says another length or type: then the
+    /// header was damaged, and nothing is missing. Behind one whose header is right, the rest of its record is.
     fn ends_with_whole_fragment(&self) -> bool {
         let end = self.start + self.bytes.len();
         let last_block = (end.saturating_sub(1) / BLOCK_BYTES * BLOCK_BYTES).saturating_sub(self.start);
@@ -95,6 +95,11 @@ impl Tail {
             let Some((header, payload)) = self.rest_of_block(at).split_first_chunk::<HEADER_BYTES>() else {
                 return false;
             };
+            let [.., low, high, kind] = *header;
+            let len = usize::from(u16::from_le_bytes([low, high]));
+            if matches!(kind, FIRST | MIDDLE) && len == payload.len() && has_checksum(header, kind, payload) {
+                return false;
+            }
             [WHOLE, FIRST, MIDDLE, LAST].iter().any(|&kind| has_checksum(header, kind, payload))
         })
     }

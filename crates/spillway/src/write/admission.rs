@@ -9,11 +9,13 @@ use smallvec::SmallVec;
 use crate::core::{Core, FamilySet};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
+use crate::ingest::latch::{Clearance, KeyRange};
 use crate::read::view::ReadView;
 use crate::write::batch::{BatchRecord, WriteBatch};
 use crate::write::options::WriteOptions;
 use crate::write::pipeline::KeyBounds;
 use crate::write::room::MemoryWanted;
+use crate::write::stall::StallCause;
 
 /// A batch's share in one family.
 pub(crate) struct Part<'a> {
@@ -31,7 +33,7 @@ pub(crate) struct Part<'a> {
     largest: &'a [u8],
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
     /// The memtable to insert into, once room was reserved.
     pub fn memtable(&self) -> &QueuedMemtable {
         let view = self.view.as_ref().expect("a part that was reserved has a view");
@@ -46,9 +48,29 @@ impl Part<'_> {
         }
     }
 
+    /// The bounds of the keys touched, for the range latches.
+    pub fn keys(&self) -> KeyRange<'a> {
+        let (family, order) = (self.family.id(), &self.family.order().user);
+        KeyRange { family, order, start: self.smallest, end: self.largest, end_is_exclusive: false }
+    }
+
     /// True while the reserved memtable is the one that writes go to. Asked under the commit lock.
     pub fn is_current(&self) -> bool {
         self.family.mutable_id() == self.reserved_in
+    }
+}
+
+/// Who waits for an ingest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter {
+    pub no_slowdown: bool,
+    /// Not another ingest: the wait is counted.
+    pub is_writer: bool,
+}
+
+impl Waiter {
+    pub fn of_write(options: &WriteOptions) -> Self {
+        Waiter { no_slowdown: options.no_slowdown, is_writer: true }
     }
 }
 
@@ -161,13 +183,42 @@ impl Core {
         self.check_writable()
     }
 
+    /// Finds out that no range latch is on any of the keys, waiting where one is.
+    #[cold]
+    pub(crate) fn clear_of_latches(
+        &self,
+        keys: &[KeyRange<'_>],
+        waiter: Waiter,
+    ) -> Result<Clearance<'_>> {
+        if let Some(clearance) = self.latches.look(keys) {
+            return Ok(clearance);
+        }
+        if waiter.no_slowdown {
+            let what = "it would have to wait for an ingest (no_slowdown was asked for)";
+            return Err(Error::new(ErrorKind::Busy, what));
+        }
+        let start = self.context.vfs.now();
+        let clearance = self.latches.wait(keys, &|| self.check_writable());
+        if waiter.is_writer {
+            self.stall.count_since(StallCause::Ingest, start);
+            self.ingest_waits.count(self.context.vfs.now().saturating_sub(start));
+        }
+        clearance
+    }
+
     /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
-    /// none.
-    pub(crate) fn reserve_memtables(&self, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<()> {
+    /// none. Before it waits it gives back the pass.
+    pub(crate) fn reserve_memtables(
+        &self,
+        parts: &mut Parts<'_>,
+        clearance: &mut Clearance<'_>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
         loop {
             let Some((family, lacking)) = self.reserve_all(parts, turn.is_some())? else { return Ok(()) };
             release_views(parts);
+            clearance.give_back_pass();
             match lacking {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;

@@ -9,7 +9,8 @@ use memtable::Entry;
 use smallvec::SmallVec;
 
 use crate::core::Core;
-use crate::write::admission::{self, Part, Parts};
+use crate::ingest::latch::{Clearance, KeyRange};
+use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
@@ -30,6 +31,8 @@ enum Retry {
     MemtableSwitched,
     PipelineFull,
     LogFull(Arc<ActiveLog>),
+    /// There are range latches of which the write is not known to be clear.
+    Latched,
 }
 
 impl Core {
@@ -81,13 +84,23 @@ impl Core {
     /// Reserves memtable room and takes numbers, going back to admission as long as something is missing.
     fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Numbered> {
         let backoff = Backoff::new();
+        let mut clearance = Clearance::default();
         loop {
-            self.reserve_memtables(parts, options)?;
-            match self.try_number(batch, parts, options)? {
+            self.reserve_memtables(parts, &mut clearance, options)?;
+            match self.try_number(batch, parts, &clearance, options)? {
                 Ok(numbered) => return Ok(numbered),
                 Err(Retry::MemtableSwitched) => {}
-                Err(Retry::LogFull(log)) => self.roll_log(&log, batch.len() as u64)?,
+                Err(Retry::Latched) => {
+                    admission::release_views(parts);
+                    let keys: SmallVec<[KeyRange<'_>; 2]> = parts.iter().map(Part::keys).collect();
+                    clearance = self.clear_of_latches(&keys, Waiter::of_write(options))?;
+                }
+                Err(Retry::LogFull(log)) => {
+                    clearance.give_back_pass();
+                    self.roll_log(&log, batch.len() as u64)?;
+                }
                 Err(Retry::PipelineFull) => {
+                    clearance.give_back_pass();
                     let start = self.context.vfs.now();
                     backoff.snooze();
                     self.stall.count_since(StallCause::Pipeline, start);
@@ -102,11 +115,15 @@ impl Core {
         &self,
         batch: &WriteBatch,
         parts: &Parts<'_>,
+        clearance: &Clearance<'_>,
         options: &WriteOptions,
     ) -> Result<Result<Numbered, Retry>> {
         // Made before the lock is taken: under it they are only stored.
         let bounds: SmallVec<[KeyBounds; 2]> = parts.iter().map(Part::bounds).collect();
         let mut commit = self.commit.lock();
+        if !self.latches.lets_pass(clearance) {
+            return Ok(Err(Retry::Latched));
+        }
         if !parts.iter().all(Part::is_current) {
             return Ok(Err(Retry::MemtableSwitched));
         }

@@ -9,12 +9,15 @@ use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
 use log::Reservation;
 
+use crate::compaction::Span;
 use crate::core::{CommitState, Core, FamilyState, State};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
+use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
 use crate::read::view::ReadView;
+use crate::write::admission::Waiter;
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::{KeyBounds, LogPosition, Ticket};
 use crate::write::spare::Spare;
@@ -40,10 +43,20 @@ pub(crate) struct Joining {
     pub family: Arc<Family>,
     /// Oldest first.
     pub entries: Vec<Arc<dyn Joins>>,
+    /// All that they touch, for the range latches.
+    pub touched: Vec<Span>,
     /// Where the entries may go under the mutable memtable: what they must not meet there.
     pub coverage: Option<Coverage>,
     /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
     pub fresh: Option<HeldMemtable>,
+}
+
+impl Joining {
+    /// The keys touched, for the range latches.
+    pub fn keys(&self) -> impl Iterator<Item = KeyRange<'_>> {
+        let (family, order) = (self.family.id(), &self.family.order().user);
+        self.touched.iter().map(move |span| KeyRange::of(family, order, span))
+    }
 }
 
 /// What a change needs when it is numbered.
@@ -54,6 +67,9 @@ pub(crate) struct JoinRequest<'a> {
     pub record_bytes: Option<usize>,
     /// What unfinished writes it is to be taken for by others that look.
     pub bounds: &'a [KeyBounds],
+    pub waiter: Waiter,
+    /// The latch on all that is touched, of an ingest that has one, with nothing of that in memory; all others wait for such.
+    pub latch: Option<&'a LatchGuard<'a>>,
     /// Called with the numbers under the commit lock: O(1), no wait.
     pub noted: &'a dyn Fn(&Given),
 }
@@ -76,6 +92,8 @@ type JoinedWithOldViews = (Joined, Vec<Arc<ReadView>>);
 enum Retry {
     PipelineFull,
     LogFull(Arc<ActiveLog>),
+    /// There are range latches of which the change is not known to be clear.
+    Latched,
     /// The family at this place needs a fresh memtable.
     Fresh(usize),
 }
@@ -91,21 +109,33 @@ impl Core {
         for joining in request.joining.iter_mut() {
             let mutable = joining.family.view().mutable.clone();
             // Entries never leave a memtable: what meets it now will do so under the lock.
-            let meets = |coverage: &Coverage| coverage.meets_memtable_once_ready(mutable.memtable());
+            let is_clear = request.latch.is_some();
+            let meets = |coverage: &Coverage| !is_clear && coverage.meets_memtable_once_ready(mutable.memtable());
             if joining.coverage.as_ref().is_none_or(meets) {
                 self.make_fresh(joining)?;
             }
         }
+        let mut clearance = Clearance::default();
         loop {
             self.check_writable()?;
-            match self.try_join(&mut request)? {
+            match self.try_join(&mut request, &clearance)? {
                 Ok((joined, old_views)) => {
                     drop(old_views);
                     self.give_back_fresh(request.joining);
                     return Ok(joined);
                 }
-                Err(Retry::PipelineFull) => backoff.snooze(),
-                Err(Retry::LogFull(log)) => self.roll_log(&log, request.record_bytes.unwrap_or(0) as u64)?,
+                Err(Retry::Latched) => {
+                    let keys: Vec<KeyRange<'_>> = request.joining.iter().flat_map(Joining::keys).collect();
+                    clearance = self.clear_of_latches(&keys, request.waiter)?;
+                }
+                Err(Retry::PipelineFull) => {
+                    clearance.give_back_pass();
+                    backoff.snooze();
+                }
+                Err(Retry::LogFull(log)) => {
+                    clearance.give_back_pass();
+                    self.roll_log(&log, request.record_bytes.unwrap_or(0) as u64)?;
+                }
                 Err(Retry::Fresh(at)) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
             }
         }
@@ -136,7 +166,13 @@ impl Core {
 
     /// The whole of the locks. The state lock is held so that the queues stand, the commit lock so that the order of
     /// numbers is the order in the queues (Q1).
-    fn try_join(&self, request: &mut JoinRequest<'_>) -> Result<Result<JoinedWithOldViews, Retry>> {
+    fn try_join(
+        &self,
+        request: &mut JoinRequest<'_>,
+        clearance: &Clearance<'_>,
+    ) -> Result<Result<JoinedWithOldViews, Retry>> {
+        // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
+        let _alone = self.ingesting.lock();
         let mut state = self.state.lock();
         for joining in request.joining.iter() {
             self.family_state(&mut state, joining.family.id())?;
@@ -144,12 +180,15 @@ impl Core {
         let mut commit = self.commit.lock();
         let start = self.context.vfs.now();
         let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        if request.latch.is_none() && !self.latches.lets_pass(clearance) {
+            return Ok(Err(Retry::Latched));
+        }
         if !self.pipeline.has_room() {
             return Ok(Err(Retry::PipelineFull));
         }
         let mut under = Vec::with_capacity(request.joining.len());
         for (at, joining) in request.joining.iter().enumerate() {
-            under.push(self.goes_under(joining, &mut state)?);
+            under.push(self.goes_under(joining, request.latch.is_some(), &mut state)?);
             if under.last() == Some(&false) && joining.fresh.is_none() {
                 return Ok(Err(Retry::Fresh(at)));
             }
@@ -176,9 +215,13 @@ impl Core {
         Ok(Ok((Joined { ticket, given, record, under, locked }, views)))
     }
 
-    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable.
-    fn goes_under(&self, joining: &Joining, state: &mut State) -> Result<bool> {
+    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable. Nobody needs to
+    /// look where a latch has kept what overlaps out.
+    fn goes_under(&self, joining: &Joining, is_latched: bool, state: &mut State) -> Result<bool> {
         let Some(coverage) = &joining.coverage else { return Ok(false) };
+        if is_latched {
+            return Ok(true);
+        }
         let family = self.family_state(state, joining.family.id())?;
         let met = coverage.meets_in_flight(joining.family.id(), &self.pipeline)
             || coverage.meets_memtable(family.mutable.memtable());

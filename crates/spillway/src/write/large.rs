@@ -12,7 +12,7 @@ use log::RecordKind;
 use crate::core::{Core, FamilySet};
 use crate::flush::held::HeldMemtable;
 use crate::flush::rebased::RebasedMemtable;
-use crate::write::admission::{self, Part};
+use crate::write::admission::{self, Part, Waiter};
 use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::{Unfinished, entries_of};
 use crate::write::join::{JoinRequest, Joined, Joining, Joins};
@@ -80,7 +80,7 @@ impl Core {
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
         let joining = self.joining_of(batch, &parts, memtables);
-        let joined = joining.and_then(|joining| self.commit_large(batch, &parts, joining, file.as_ref()));
+        let joined = joining.and_then(|joining| self.commit_large((batch, options), &parts, joining, file.as_ref()));
         if let (Err(_), Some(file)) = (&joined, &file) {
             self.logs.discard(file); // no record names it
         }
@@ -120,7 +120,7 @@ impl Core {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, 0)];
             let fresh = Some(part.family.create_memtable(0)?);
-            Ok(Joining { family: part.family.clone(), entries, coverage: None, fresh })
+            Ok(Joining { family: part.family.clone(), entries, touched: vec![part.keys().to_span()], coverage: None, fresh })
         };
         parts.iter().zip(memtables).map(of_part).collect()
     }
@@ -140,7 +140,8 @@ impl Core {
         let memtables = self.memtables_of(&parts, room_bytes, &options)?;
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, numbers_before)];
-            Joining { family: part.family.clone(), entries, coverage: None, fresh: None }
+            let touched = vec![part.keys().to_span()];
+            Joining { family: part.family.clone(), entries, touched, coverage: None, fresh: None }
         };
         Ok(parts.iter().zip(memtables).map(of_part).collect())
     }
@@ -163,7 +164,7 @@ impl Core {
     /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them.
     fn commit_large(
         &self,
-        batch: &WriteBatch,
+        (batch, options): (&WriteBatch, &WriteOptions),
         parts: &[Part<'_>],
         mut joining: Vec<Joining>,
         file: Option<&Arc<ActiveLog>>,
@@ -174,6 +175,8 @@ impl Core {
             numbers: u64::from(batch.count()),
             record_bytes: file.map(|file| record_of(batch, parts, file).encode().len()),
             bounds: &bounds,
+            waiter: Waiter::of_write(options),
+            latch: None,
             noted: &|given| {
                 if let Some(file) = file {
                     self.logs.note_large(file, given.last);

@@ -20,4 +20,4 @@ pub(crate) mod room;
 pub(crate) mod spare;
 pub mod stall;
 pub(crate) mod switch;
-mod sync;
+pub(crate) mod sync;

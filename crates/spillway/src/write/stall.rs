@@ -30,10 +30,12 @@ pub enum StallCause {
     LogSwitch,
     /// Too many writes are in flight.
     Pipeline,
+    /// An ingest that is given its level at once overlaps the write.
+    Ingest,
 }
 
 impl StallCause {
-    pub const ALL: [StallCause; 7] = [
+    pub const ALL: [StallCause; 8] = [
         StallCause::Memtables,
         StallCause::Memory,
         StallCause::Level0,
@@ -41,6 +43,7 @@ impl StallCause {
         StallCause::MemtableSwitch,
         StallCause::LogSwitch,
         StallCause::Pipeline,
+        StallCause::Ingest,
     ];
 
     pub fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl StallCause {
             StallCause::MemtableSwitch => "memtable-switch",
             StallCause::LogSwitch => "log-switch",
             StallCause::Pipeline => "pipeline-full",
+            StallCause::Ingest => "ingest-latch",
         }
     }
 
@@ -63,6 +67,7 @@ impl StallCause {
             StallCause::PendingCompaction => Ticker::StallPendingCompactionMicros,
             StallCause::MemtableSwitch | StallCause::LogSwitch => Ticker::StallSpareMicros,
             StallCause::Pipeline => Ticker::StallPipelineMicros,
+            StallCause::Ingest => Ticker::StallIngestMicros,
         }
     }
 }

@@ -1,22 +1,22 @@
-//! What the pipeline is built from: the standard library's atomics and locks, or under `--cfg loom` loom's, which run
-//! a test through every order in which threads can meet.
+//! What the pipeline and the range latches are built from: the standard library's atomics and locks, or under `--cfg
+//! loom` loom's, which run a test through every order in which threads can meet.
 
 #[cfg(not(loom))]
-pub(super) use crossbeam_utils::Backoff;
+pub(crate) use crossbeam_utils::Backoff;
 #[cfg(loom)]
-pub(super) use loom::sync::{
+pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU64, fence},
 };
 #[cfg(not(loom))]
-pub(super) use std::sync::{
+pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU64, fence},
 };
 
 /// Gives up at once: under loom every load of a spinning loop multiplies the orders to try.
 #[cfg(loom)]
-pub(super) struct Backoff;
+pub(crate) struct Backoff;
 
 #[cfg(loom)]
 impl Backoff {

@@ -16,6 +16,7 @@ impl Properties {
     pub fn decode(block: &Block) -> Result<Properties> {
         let mut properties = Properties::default();
         let mut external = ExternalFile::default();
+        let mut has_global_seqno = false;
         walk(block, |name, value| {
             let value = block.bytes().get(value).unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
@@ -23,11 +24,15 @@ impl Properties {
                 || properties.take_number(&name, value)?
                 || properties.take_text(&name, value)
                 || external.take(&name, value)?;
+            has_global_seqno |= name == names::GLOBAL_SEQNO;
             if !taken {
                 properties.other.insert(name, value.to_vec());
             }
             Ok(())
         })?;
+        if external.version == ExternalFile::VERSION && !has_global_seqno {
+            return Err(Error::corruption(format!("property {} is missing", names::GLOBAL_SEQNO)));
+        }
         properties.external = (external.version > 0).then_some(external);
         Ok(properties)
     }

@@ -23,6 +23,7 @@ use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, ke
 use vfs::IoClass;
 
 pub(crate) use self::file::{Fetch, TableFile};
+pub use self::verify::VerifyWatch;
 use self::filter::TableFilter;
 use self::index::TableIndex;
 use crate::block::GlobalSeq;
@@ -133,7 +134,7 @@ impl Table for BlockBasedTable {
     }
 
     fn verify(&self) -> Result<()> {
-        self.verify_all()
+        self.verify_watched(IoClass::Other, &mut verify::Unwatched)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Opening a table: footer, metaindex, properties, then whatever these name.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ use crate::properties::{self, ExternalFile, Properties};
 
 /// Bytes read at once from a table's end. Holds all meta blocks of most tables.
 const TAIL_BYTES: u64 = 32 << 10;
+
+/// How the names of RocksDB's comparators end whose keys carry timestamps.
+const TIMESTAMPED: &str = ".u64ts";
 
 /// The end of the file, read once; what lies before it is read from the file.
 struct Tail {
@@ -126,6 +130,36 @@ impl BlockBasedTable {
     }
 }
 
+impl BlockBasedTable {
+    /// Where in the file the eight bytes are that RocksDB calls the global sequence number; `None` where there are none,
+    /// or where they are compressed.
+    ///
+    /// # Errors
+    /// What reading the properties again yields.
+    pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
+        let Some(handle) = self.metaindex.get(properties::BLOCK_NAME) else { return Ok(None) };
+        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class: IoClass::Ingest };
+        let (stored, compression, _) = self.file.stored(handle, fetch)?;
+        if compression != 0 {
+            return Ok(None);
+        }
+        let place = value_place(&Block::parse(stored)?, properties::GLOBAL_SEQNO_NAME)?;
+        Ok(place.map(|place| handle.offset + place.start as u64))
+    }
+}
+
+/// Where a property's value lies in the properties block.
+fn value_place(block: &Block, wanted: &str) -> Result<Option<Range<usize>>> {
+    let mut place = None;
+    walk(block, |name, value| {
+        if name == wanted.as_bytes() {
+            place = Some(value);
+        }
+        Ok(())
+    })?;
+    Ok(place)
+}
+
 impl Opening<'_> {
     fn metaindex(&self) -> Result<Metaindex> {
         let handle = self.file.footer().metaindex;
@@ -142,7 +176,10 @@ impl Opening<'_> {
         let expected = self.context.order.user.name();
         if !properties.comparator.is_empty() && properties.comparator != expected {
             let message = format!("the table is ordered by {}, the family by {expected}", properties.comparator);
-            return Err(Error::invalid_argument(message));
+            return Err(match properties.comparator.ends_with(TIMESTAMPED) {
+                true => Error::unsupported(format!("{message}: keys with user-defined timestamps are not read")),
+                false => Error::invalid_argument(message),
+            });
         }
         Ok(properties)
     }
@@ -160,15 +197,8 @@ impl Opening<'_> {
         }
         let mut zeroed = stored.clone();
         let block = Block::parse(stored).map_err(|_| error.clone())?;
-        let mut patched = None;
-        let walked = walk(&block, |name, value| {
-            if name == properties::GLOBAL_SEQNO_NAME.as_bytes() {
-                patched = Some(value);
-            }
-            Ok(())
-        });
-        let field = patched.filter(|_| walked.is_ok()).and_then(|range| zeroed.get_mut(range));
-        match field {
+        let place = value_place(&block, properties::GLOBAL_SEQNO_NAME).ok().flatten();
+        match place.and_then(|place| zeroed.get_mut(place)) {
             Some(field) => field.fill(0),
             None => return Err(error),
         }

@@ -21,6 +21,27 @@ struct Counts {
     raw_value_bytes: u64,
 }
 
+/// Goes along when a table is verified. What it returns as an error ends that.
+pub trait VerifyWatch {
+    /// A data block of so many bytes in the file was read.
+    fn block(&mut self, stored_bytes: u64) -> Result<()>;
+
+    fn entry(&mut self, key: &ParsedKey<'_>) -> Result<()>;
+}
+
+/// Has no wishes.
+pub(super) struct Unwatched;
+
+impl VerifyWatch for Unwatched {
+    fn block(&mut self, _stored_bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn entry(&mut self, _key: &ParsedKey<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// The separator of a data block as the index holds it.
 struct Separator<'a> {
     key: &'a [u8],
@@ -39,8 +60,9 @@ impl Separator<'_> {
 }
 
 /// One pass over the data blocks.
-struct Pass<'a> {
+struct Pass<'a, W: VerifyWatch> {
     table: &'a BlockBasedTable,
+    watch: &'a mut W,
     fetch: Fetch,
     counts: Counts,
     last_key: Vec<u8>,
@@ -48,12 +70,16 @@ struct Pass<'a> {
 }
 
 impl BlockBasedTable {
-    pub(super) fn verify_all(&self) -> Result<()> {
+    /// As [`Table::verify`](crate::Table::verify), watched: it can be ended at any block.
+    ///
+    /// # Errors
+    /// `Corruption`: the file is damaged. What the watch returns.
+    pub fn verify_watched<W: VerifyWatch>(&self, class: IoClass, watch: &mut W) -> Result<()> {
         // Past the cache: what is in the file is what counts.
-        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class: IoClass::Other };
+        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class };
         self.verify_meta_blocks(fetch)?;
-        let mut pass =
-            Pass { table: self, fetch, counts: Counts::default(), last_key: Vec::new(), lookup: LookupKey::default() };
+        let (counts, last_key, lookup) = (Counts::default(), Vec::new(), LookupKey::default());
+        let mut pass = Pass { table: self, watch, fetch, counts, last_key, lookup };
         pass.run().map_err(|e| e.at_path(self.file.path()))?;
         compare_counts(&pass.counts, &self.properties).map_err(|e| e.at_path(self.file.path()))
     }
@@ -78,7 +104,7 @@ impl BlockBasedTable {
     }
 }
 
-impl Pass<'_> {
+impl<W: VerifyWatch> Pass<'_, W> {
     fn run(&mut self) -> Result<()> {
         let file = &self.table.file;
         let mut index = self.table.index.cursor(file, self.fetch)?;
@@ -116,12 +142,13 @@ impl Pass<'_> {
             return Err(Error::corruption("a block's last key is past its separator in the index"));
         }
         self.counts.blocks += 1;
-        Ok(())
+        self.watch.block(handle.size)
     }
 
     fn check_entry(&mut self, cursor: &BlockCursor) -> Result<()> {
         let (key, value) = (cursor.key(), cursor.value());
         let entry = ParsedKey::parse(key).ok_or_else(|| unknown_kind(key))?;
+        self.watch.entry(&entry)?;
         if self.counts.entries > 0 && self.table.order.compare(&self.last_key, key).is_ge() {
             return Err(Error::corruption("keys are not in order"));
         }

@@ -4,6 +4,7 @@
 mod common;
 mod damage;
 mod files;
+mod ingest;
 mod limits;
 mod locks;
 mod logs;

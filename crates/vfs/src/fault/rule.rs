@@ -73,6 +73,8 @@ pub enum FaultCode {
     NoSpace,
     /// EMFILE.
     TooManyFiles,
+    /// EXDEV, as of a link to another file system.
+    OtherDevice,
 }
 
 impl FaultCode {
@@ -81,9 +83,18 @@ impl FaultCode {
             FaultCode::Io => libc::EIO,
             FaultCode::NoSpace => libc::ENOSPC,
             FaultCode::TooManyFiles => libc::EMFILE,
+            FaultCode::OtherDevice => libc::EXDEV,
         };
         let doing = format!("{operation:?}").to_lowercase();
-        Error::io(&doing, path, std::io::Error::from_raw_os_error(code)).context("injected fault")
+        let source = std::io::Error::from_raw_os_error(code);
+        let error = match self {
+            // As the real file system has it: it is nothing that failed.
+            FaultCode::OtherDevice => {
+                Error::unsupported(format!("cannot {doing}")).at_path(path).with_source(source)
+            }
+            _ => Error::io(&doing, path, source),
+        };
+        error.context("injected fault")
     }
 }
 

@@ -13,12 +13,16 @@ use super::mapping::{MemoryReadMapping, MemoryRwMapping};
 use super::tree::{DirectoryId, Entry, ROOT, Tree, names_of, not_found};
 use super::{Disk, MemoryVfs, random};
 use crate::{
-    AppendFile, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
+    AppendFile, FileIdentity, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
     Task, Vfs,
 };
 
 /// Where the clock stands when it starts, in microseconds since the epoch: 2020-01-01.
 const EPOCH_US: u64 = 1_577_836_800_000_000;
+
+/// Files and directories are numbered apart.
+const DEVICE_OF_FILES: u64 = 1;
+const DEVICE_OF_DIRECTORIES: u64 = 2;
 
 impl MemoryVfs {
     fn file(&self, node: Arc<FileNode>, path: &Path) -> MemoryFile {
@@ -86,9 +90,13 @@ impl Vfs for MemoryVfs {
             Some(Entry::File(node)) => {
                 let content = node.content.lock();
                 let modified_us = EPOCH_US + content.modified_us;
-                Ok(Metadata { kind: FileKind::File, len: content.len(), modified_us })
+                let identity = FileIdentity { device: DEVICE_OF_FILES, number: node.id };
+                Ok(Metadata { kind: FileKind::File, len: content.len(), modified_us, identity })
             }
-            Some(Entry::Directory(_)) => Ok(Metadata { kind: FileKind::Directory, len: 0, modified_us: EPOCH_US }),
+            Some(Entry::Directory(id)) => {
+                let identity = FileIdentity { device: DEVICE_OF_DIRECTORIES, number: id };
+                Ok(Metadata { kind: FileKind::Directory, len: 0, modified_us: EPOCH_US, identity })
+            }
             None => Err(not_found("examine", path)),
         }
     }

@@ -9,7 +9,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{open_fd, os_error};
-use crate::{FileKind, Metadata};
+use crate::{FileIdentity, FileKind, Metadata};
 
 /// Does not follow a link: a symbolic link is `Other`, whatever it points at.
 pub(super) fn metadata(path: &Path) -> Result<Metadata> {
@@ -22,7 +22,9 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     // The types of these fields differ between architectures.
     let modified_us = i128::from(stat.st_mtime) * 1_000_000 + i128::from(stat.st_mtime_nsec) / 1000;
     let modified_us = u64::try_from(modified_us).unwrap_or(0);
-    Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us })
+    let bits = |number: i128| u64::try_from(number).unwrap_or(0);
+    let identity = FileIdentity { device: bits(i128::from(stat.st_dev)), number: bits(i128::from(stat.st_ino)) };
+    Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us, identity })
 }
 
 /// Names that are not UTF-8 are none of the engine's, and are left out.

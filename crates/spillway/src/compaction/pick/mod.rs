@@ -14,7 +14,7 @@ use base::UserOrder;
 use base::options::{CompressionKind, FamilyOptions};
 
 pub use self::range::{RangePick, RangeRequest};
-use super::levels::{LevelTargets, scores};
+use super::levels::{LevelTargets, compacted_levels, scores};
 use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
 use super::span::{Span, bytes_of};
 use crate::version::table_file::TableFile;
@@ -88,10 +88,15 @@ impl<'a> Picker<'a> {
         files.into_iter().any(|file| self.running.is_busy(file.number()))
     }
 
+    /// See [`compacted_levels`].
+    fn levels(&self) -> usize {
+        compacted_levels(self.version, self.options)
+    }
+
     /// The first level at or below `level` that has files in the span, and those.
     fn first_overlap(&self, span: &Span, level: usize) -> &'a [Arc<TableFile>] {
         let version = self.version;
-        (level..version.num_levels())
+        (level..self.levels())
             .map(|level| version.level(level))
             .find_map(|files| files.get(span.places_in(self.order(), files)).filter(|found| !found.is_empty()))
             .unwrap_or(&[])
@@ -109,7 +114,7 @@ impl<'a> Picker<'a> {
         let mut pick = Pick {
             reason,
             output_level,
-            bottommost: output_level > 0 && grandparents.is_empty(),
+            bottommost: output_level > 0 && grandparents.is_empty() && self.is_final(output_level),
             grandparents: grandparents.to_vec(),
             grandparent_bytes_max: self.options.max_compaction_bytes(),
             output_file_bytes: match output_level {
@@ -126,9 +131,14 @@ impl<'a> Picker<'a> {
         Some(pick)
     }
 
+    /// Whether nothing can come to lie below a level that is not there now.
+    fn is_final(&self, level: usize) -> bool {
+        !self.options.cf_allow_ingest_behind || level >= self.levels()
+    }
+
     /// The compression of tables written to a level.
     fn compression(&self, level: usize) -> CompressionKind {
-        let deeper = level + 1..self.version.num_levels();
+        let deeper = level + 1..self.levels();
         let last = level > 0 && deeper.into_iter().all(|level| self.version.level(level).is_empty());
         self.options.compression_at(self.targets.listed_level(level), last)
     }

@@ -44,7 +44,7 @@ impl Picker<'_> {
         }
         let files = self.version.level(request.level);
         let run = places(self.version, request);
-        if run.is_empty() || request.level + 1 >= self.version.num_levels() {
+        if run.is_empty() || request.level + 1 >= self.levels() {
             return RangePick::Nothing;
         }
         let step = self.bounded(files, run.clone(), |_| true);

@@ -21,7 +21,7 @@ impl Picker<'_> {
     /// A file that was marked for compaction. The last level's have nowhere to go.
     pub(super) fn marked(&self) -> Option<Pick> {
         let version = self.version;
-        let deepest = (0..version.num_levels()).rev().find(|&level| !version.level(level).is_empty())?;
+        let deepest = (0..self.levels()).rev().find(|&level| !version.level(level).is_empty())?;
         (0..deepest).find_map(|level| {
             let marked = version.level(level).iter().enumerate().filter(|(_, file)| file.meta.marked_for_compaction);
             marked.into_iter().find_map(|(place, file)| {

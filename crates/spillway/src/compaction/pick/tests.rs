@@ -5,8 +5,8 @@
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `!` behind it marks the file for compaction; level 0's are older than those of earlier lines, or newer
-//!   where the level is written `+0`;
+//!   tombstone; `!` behind it marks the file for compaction, `~` makes it a virtual one; level 0's are older than those
+//!   of earlier lines, or newer where the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
@@ -26,7 +26,7 @@ use crate::compaction::levels::pending_bytes;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::purge::PurgeQueue;
-use crate::version::table_file::FileMeta;
+use crate::version::table_file::{Backing, FileMeta};
 use crate::version::table_store::{OpenSlots, TableOpener, TableStore};
 
 struct NoTables;
@@ -60,6 +60,7 @@ impl World {
         let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
+            let (text, is_virtual) = text.strip_suffix('~').map_or((text, false), |text| (text, true));
             let parts: Vec<&str> = text.split(':').collect();
             let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
             let (first, last) = keys.split_once('-').unwrap();
@@ -78,6 +79,7 @@ impl World {
                     largest,
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
+                    backing: is_virtual.then_some(Backing { number: FileNumber(1_000_000), file_bytes: 1_000_000 }),
                     ..FileMeta::default()
                 },
             ));
@@ -226,4 +228,9 @@ fn ranges() {
 #[test]
 fn sizes() {
     check("sizes.txt");
+}
+
+#[test]
+fn ingests_from_behind() {
+    check("behind.txt");
 }

@@ -1,6 +1,7 @@
 //! Damaged MANIFESTs: every flipped bit and every cut. What is recovered is a state that was committed, or an error.
 
 use base::ErrorKind;
+use log::framed::BLOCK_BYTES;
 use vfs::Vfs;
 use vfs::memory::MemoryVfs;
 
@@ -74,6 +75,33 @@ fn a_cut_leaves_the_commits_before_it() {
                 (Ok(_), None) => panic!("a part of a snapshot was taken for a whole one, cut at {len}"),
             }
         }
+    }
+}
+
+/// A record of several blocks can end with a whole fragment, and lack the others.
+#[test]
+fn a_cut_between_the_fragments_of_a_record_leaves_the_commits_before_it() {
+    let vfs = MemoryVfs::new(1);
+    vfs.create_dir_all(dir()).unwrap();
+    let start = snapshot(vec![family(0, "default", &[(1, table(1, 0, 9, 1))])]);
+    let mut writer = ManifestWriter::create(vfs.clone(), dir(), FileNumber(5), &start, 1 << 20).unwrap();
+    let before = gist(&recover(&*vfs, dir()).unwrap());
+    let mut edit = VersionEdit::new(FamilyId(0));
+    edit.added.extend((0..4000).map(|i| (0, table(50 + i, i, i + 5, i + 2))));
+    writer.commit(&[edit]).unwrap();
+    let bytes = vfs.read_file(&manifest_path(dir(), FileNumber(5))).unwrap();
+    let blocks = bytes.len() / BLOCK_BYTES;
+    assert!(blocks > 2);
+    for len in (1..=blocks).flat_map(|block| [block * BLOCK_BYTES - 1, block * BLOCK_BYTES, block * BLOCK_BYTES + 1]) {
+        let recovered = recover(&*rocksdb_dir(&bytes[..len]), dir()).unwrap();
+        assert_eq!(gist(&recovered), before, "cut at {len}");
+        assert_eq!(recovered.warnings.len(), 1);
+    }
+    // The last fragment's type and length changed: nothing is missing, so this is damage.
+    for (at, change) in [(4, 1), (5, 1), (6, 6)] {
+        let mut damaged = bytes.clone();
+        damaged[blocks * BLOCK_BYTES + at] ^= change;
+        assert_eq!(recover(&*rocksdb_dir(&damaged), dir()).unwrap_err().kind(), ErrorKind::Corruption, "byte {at}");
     }
 }
 

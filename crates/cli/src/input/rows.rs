@@ -7,7 +7,7 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use spillway::Error;
 
 use super::source::Source;
-use super::{Args, Format, Next, Parser, Record};
+use super::{Format, InputArgs, Next, Parser, Record};
 use crate::failure::{Failure, Outcome};
 
 pub struct Rows {
@@ -30,7 +30,7 @@ struct Layout {
 }
 
 impl Rows {
-    pub fn new(args: &Args, source: Source) -> Outcome<Rows> {
+    pub fn new(args: &InputArgs, source: Source) -> Outcome<Rows> {
         let layout = layout(args)?;
         let name = source.name().to_owned();
         let mut reader = ReaderBuilder::new()
@@ -124,7 +124,7 @@ impl Layout {
     }
 }
 
-fn layout(args: &Args) -> Outcome<Layout> {
+fn layout(args: &InputArgs) -> Outcome<Layout> {
     if args.format == Format::Tsv {
         return Ok(Layout { delimiter: b'\t', quotes: false });
     }

@@ -1,5 +1,6 @@
 //! The input: a file, a pipe or standard input, counted as it is read.
 
+use std::fs::Metadata;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,9 +17,6 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 pub struct Source {
     reader: BufReader<Counted>,
-    read_bytes: Arc<AtomicU64>,
-    /// `None` for a pipe.
-    total_bytes: Option<u64>,
     name: String,
     line: u64,
 }
@@ -37,22 +35,11 @@ impl Read for Counted {
 }
 
 impl Source {
-    pub fn open(path: &Path) -> Outcome<Source> {
-        let (inner, total_bytes): (Box<dyn Read>, _) =
-            if path == Path::new("-") { (Box::new(io::stdin()), None) } else { open_file(path)? };
-        let read_bytes = Arc::<AtomicU64>::default();
-        let counted = Counted { inner, read_bytes: read_bytes.clone() };
-        let reader = BufReader::with_capacity(BUFFER_BYTES, counted);
-        Ok(Source { reader, read_bytes, total_bytes, name: path.display().to_string(), line: 0 })
-    }
-
-    pub fn total_bytes(&self) -> Option<u64> {
-        self.total_bytes
-    }
-
-    /// Bytes read so far; goes on counting while the source is read elsewhere.
-    pub fn counter(&self) -> Arc<AtomicU64> {
-        self.read_bytes.clone()
+    /// Opens a file, or standard input for `-`. What is read of it is added to `read_bytes`, wherever it is read.
+    pub fn open(path: &Path, read_bytes: Arc<AtomicU64>) -> Outcome<Source> {
+        let inner: Box<dyn Read> = if path == Path::new("-") { Box::new(io::stdin()) } else { open_file(path)? };
+        let reader = BufReader::with_capacity(BUFFER_BYTES, Counted { inner, read_bytes });
+        Ok(Source { reader, name: path.display().to_string(), line: 0 })
     }
 
     pub fn name(&self) -> &str {
@@ -90,11 +77,25 @@ impl Source {
 }
 
 #[expect(clippy::disallowed_types, reason = "the input is no file of a database, and can be a pipe")]
-fn open_file(path: &Path) -> Outcome<(Box<dyn Read>, Option<u64>)> {
+fn open_file(path: &Path) -> Outcome<Box<dyn Read>> {
     let file = std::fs::File::open(path).map_err(|e| Error::io("open for reading", path, e))?;
     let metadata = file.metadata().map_err(|e| Error::io("read the size", path, e))?;
+    size(path, &metadata)?;
+    Ok(Box::new(file))
+}
+
+/// The size of an input, where it has one; opening a pipe to ask would start and end it.
+pub fn total_bytes(path: &Path) -> Outcome<Option<u64>> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    let metadata = path.metadata().map_err(|e| Error::io("open for reading", path, e))?;
+    size(path, &metadata)
+}
+
+fn size(path: &Path, metadata: &Metadata) -> Outcome<Option<u64>> {
     if metadata.is_dir() {
         return Err(Error::invalid_argument("is a directory, not a file of records").at_path(path).into());
     }
-    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
+    Ok(metadata.is_file().then_some(metadata.len()))
 }

@@ -1,0 +1,247 @@
+//! `spillway ingest`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::json;
+use spillway::vfs::{RealVfs, Vfs};
+use spillway::{Db, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest};
+
+use crate::bytes::Notation;
+use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::failure::{Failure, Outcome};
+use crate::human;
+use crate::interrupt::Interrupt;
+use crate::progress::Step;
+use crate::threads::Job;
+
+/// Between two looks at how far it has come, and at Ctrl-C.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Makes tables part of a database, all at one instant: tables of `spillway table build`, or of RocksDB's SstFileWriter.
+///
+/// Where the keys of two tables overlap, the one named later is newer. What is ingested is newer than everything in the
+/// database. Until the commit the database is as it was; Ctrl-C ends the command before that without a trace.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  spillway ingest tables/*.sst --db /tmp/people
+  spillway ingest march.sst --db /tmp/events --replace 2024-03-..2024-04- --move
+  spillway ingest --replace 2023-..2024- --db /tmp/events    # removes those keys
+  spillway ingest new.sst --db /tmp/people --mode blocking --verify --json")]
+pub struct Args {
+    /// The tables.
+    #[arg(required_unless_present = "replace")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
+    /// Removes what the database has from FROM on, up to TO and without it, at the same instant.
+    #[arg(long, value_name = "FROM..TO")]
+    replace: Option<String>,
+    /// How others are kept apart from the ingest.
+    #[arg(long, value_enum, default_value_t = Mode::Flushable)]
+    mode: Mode,
+    /// Takes the files over: they are linked into the database, and their old names removed at the end. Copied where that
+    /// cannot be.
+    #[arg(long = "move")]
+    move_files: bool,
+    /// Links the files into the database; they keep their names, and must not be changed any more. Copied where that
+    /// cannot be.
+    #[arg(long, conflicts_with = "move_files")]
+    link: bool,
+    /// Fails where files cannot be linked, instead of copying them.
+    #[arg(long)]
+    no_copy: bool,
+    /// Reads every block first, and checks checksums, order and counts. Without it that is done for the first and the
+    /// last key, index, properties and footer.
+    #[arg(long)]
+    verify: bool,
+    /// Takes tables of databases too, which were not made to be ingested (allow_db_generated_files). They are rewritten.
+    #[arg(long)]
+    any_table: bool,
+    /// Puts the tables under everything there is: keys that exist stay as they are (ingest_behind). Needs the option
+    /// allow_ingest_behind.
+    #[arg(long)]
+    behind: bool,
+    /// Fails where a table cannot be given the last level (fail_if_not_bottommost_level).
+    #[arg(long)]
+    bottommost_only: bool,
+    /// Modes blocking and flush-first: fails where writers would have to wait for a flush (allow_blocking_flush).
+    #[arg(long)]
+    no_blocking_flush: bool,
+    /// Prints a line of JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    notation: Notation,
+    #[command(flatten)]
+    adopt: AdoptArgs,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    /// The tables stand beside the memtables until a flush gives them a level. Nobody waits.
+    Flushable,
+    /// Writers are stopped while what overlaps is flushed: RocksDB's way.
+    Blocking,
+    /// What overlaps is flushed first, while writers go on.
+    FlushFirst,
+    /// The tables get a level at once. Writes to their range wait, others go on.
+    Direct,
+}
+
+impl Mode {
+    fn of_engine(self) -> IngestMode {
+        match self {
+            Mode::Flushable => IngestMode::Flushable,
+            Mode::Blocking => IngestMode::Blocking,
+            Mode::FlushFirst => IngestMode::FlushFirst,
+            Mode::Direct => IngestMode::Direct,
+        }
+    }
+}
+
+/// What an ingest did, and how long its first half took.
+pub struct Ingested {
+    report: IngestReport,
+    prepared_in: Duration,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    if args.no_copy && !args.move_files && !args.link {
+        return Err(Failure::refused("--no-copy goes with --move or --link: without them files are copied"));
+    }
+    if args.no_blocking_flush && !matches!(args.mode, Mode::Blocking | Mode::FlushFirst) {
+        return Err(Failure::refused(
+            "--no-blocking-flush goes with --mode blocking or flush-first: no other waits so",
+        ));
+    }
+    let span = args.replace.as_deref().map(|text| span(text, args.notation)).transpose()?;
+    let options = IngestOptions {
+        mode: args.mode.of_engine(),
+        move_files: args.move_files,
+        link_files: args.link,
+        failed_move_fall_back_to_copy: !args.no_copy,
+        verify_checksums_before_ingest: args.verify,
+        allow_db_generated_files: args.any_table,
+        ingest_behind: args.behind,
+        fail_if_not_bottommost_level: args.bottommost_only,
+        allow_blocking_flush: !args.no_blocking_flush,
+        ..IngestOptions::default()
+    };
+    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
+    let family = args.family.of(&db)?;
+    let interrupt = Interrupt::listen()?;
+    let ingested = ingest(&db, &family, args.files.clone(), span, &options, &interrupt)?;
+    drop(family);
+    db.close()?;
+    if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }
+}
+
+/// `FROM..TO`.
+fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
+    let Some((from, to)) = text.split_once("..") else {
+        return Err(Failure::refused(format!(
+            "--replace {text:?}: say FROM..TO, the first key and the one to end before"
+        )));
+    };
+    Ok((notation.parse(from)?, notation.parse(to)?))
+}
+
+/// Ingests tables into a family, shows on the terminal how far it has come, and ends at Ctrl-C.
+pub fn ingest(
+    db: &Db,
+    family: &Arc<Family>,
+    files: Vec<PathBuf>,
+    excise: Option<(Vec<u8>, Vec<u8>)>,
+    options: &IngestOptions,
+    interrupt: &Interrupt,
+) -> Outcome<Ingested> {
+    let vfs = RealVfs::new();
+    let start = vfs.now();
+    let progress = Arc::<IngestProgress>::default();
+    let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone())?;
+    let request = IngestRequest { excise, ..IngestRequest::new(family.clone(), files) };
+    let prepared = db.prepare_ingest(&[request], options, &progress);
+    drop(watch);
+    let prepared = prepared?;
+    interrupt.check()?;
+    let prepared_in = vfs.now().saturating_sub(start);
+    Ok(Ingested { report: db.commit_ingest(prepared)?, prepared_in })
+}
+
+/// A thread that looks at a prepare from time to time.
+struct Watch {
+    /// Nothing is sent: the thread ends when this is dropped, which comes before the job is waited for.
+    _end: mpsc::Sender<()>,
+    _job: Job<()>,
+}
+
+impl Watch {
+    fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Outcome<Watch> {
+        let (end, ended) = mpsc::channel();
+        let job = Job::start(vfs, "progress", move || {
+            let step = Step::begin("preparing", Some(0));
+            while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let ((files, files_done), (bytes, bytes_done)) = (progress.files(), progress.bytes());
+                let (files_done, files) = (human::count(files_done), human::counted(files, "table", "tables"));
+                step.reach(bytes_done, bytes, format!("prepared {files_done} of {files}"));
+                if interrupt.is_asked() {
+                    progress.cancel();
+                }
+            }
+            step.end();
+        })?;
+        Ok(Watch { _end: end, _job: job })
+    }
+}
+
+fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Outcome {
+    let Ingested { report, prepared_in } = ingested;
+    if report.tables == 0 && replaced.is_none() {
+        return Ok(writeln!(out, "ingested nothing: the tables have no entries")?);
+    }
+    if let Some(span) = replaced {
+        writeln!(out, "removed what was in {span}")?;
+    }
+    if report.tables > 0 {
+        let tables = human::counted(report.tables as u64, "table", "tables");
+        let time = human::seconds(*prepared_in + report.committed_in);
+        writeln!(out, "ingested {tables} ({}) in {time}", human::bytes(report.bytes))?;
+    }
+    let times = [*prepared_in, report.committed_in, report.locked_for].map(human::short_time);
+    let [prepared, committed, locked] = times;
+    writeln!(out, "prepared in {prepared}, committed in {committed}; other writers waited {locked} at the most")?;
+    let place = match (report.under, report.above) {
+        (1.., _) => ", under the memtable: it has none of these keys",
+        (_, 1..) => ", above the memtable, which has some of these keys and was sealed",
+        _ => "",
+    };
+    if report.last.0 == 0 {
+        return Ok(()); // from behind, without a number
+    }
+    let (first, last) = (human::count(report.first.0), human::count(report.last.0));
+    let numbers = if first == last { format!("number {first}") } else { format!("numbers {first} to {last}") };
+    Ok(writeln!(out, "sequence {numbers}{place}")?)
+}
+
+fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
+    let Ingested { report, prepared_in } = ingested;
+    let line = json!({
+        "tables": report.tables,
+        "bytes": report.bytes,
+        "first_number": report.first.0,
+        "last_number": report.last.0,
+        "families_under": report.under,
+        "families_above": report.above,
+        "prepare_us": prepared_in.as_micros() as u64,
+        "commit_us": report.committed_in.as_micros() as u64,
+        "commit_lock_ns": report.locked_for.as_nanos() as u64,
+    });
+    Ok(writeln!(out, "{line}")?)
+}

@@ -1,0 +1,194 @@
+//! Files of records, in the formats that commands take in.
+
+mod json;
+mod lines;
+mod rows;
+mod source;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use clap::ValueEnum;
+
+use crate::failure::{Failure, Outcome};
+
+use self::source::Source;
+
+/// What the records are made of.
+#[derive(clap::Args, Debug)]
+pub struct InputArgs {
+    #[arg(long)]
+    format: Format,
+    /// The columns (csv, tsv: by name, or by number from 1) or fields (ndjson) that make the key. The first column if
+    /// not given.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    key: Vec<String>,
+    /// What stands between the parts of a key that is made of several.
+    #[arg(long, value_name = "TEXT", default_value = "/")]
+    key_separator: String,
+    /// csv, tsv: the columns that make the value, if not all. A single one is stored as it is, without quotes.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    value: Vec<String>,
+    /// csv: what stands between fields.
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<char>,
+    /// csv, tsv: the first row is a record, not the columns' names.
+    #[arg(long)]
+    no_header: bool,
+    /// csv, tsv: the first row names the columns. So it is without this, too.
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+    /// kv: keys and values are hexadecimal digits.
+    #[arg(long)]
+    hex: bool,
+    /// Passes over malformed records and counts them, instead of ending at the first one.
+    #[arg(long)]
+    skip_bad: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Csv,
+    Tsv,
+    Ndjson,
+    Kv,
+}
+
+/// A key and a value, in memory that is used again.
+#[derive(Default)]
+pub struct Record {
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+}
+
+/// What a parser found next.
+enum Next {
+    Record,
+    End,
+    /// A record that is none; the next one can be read.
+    Malformed {
+        line: u64,
+        what: String,
+    },
+}
+
+/// Reads records of one format.
+trait Parser {
+    fn next(&mut self, record: &mut Record) -> Outcome<Next>;
+}
+
+/// A record that is none, where none was to be passed over.
+pub struct Malformed {
+    file: PathBuf,
+    line: u64,
+    what: String,
+}
+
+impl Malformed {
+    /// The failure of a command; `so` says what became of the records before.
+    pub fn failure(&self, so: &str) -> Failure {
+        let Malformed { file, line, what } = self;
+        let file = file.display();
+        Failure::refused(format!("{file}, line {line}: {what}; {so} (--skip-bad passes over such lines)"))
+    }
+}
+
+/// The records of one file after the other.
+pub struct Input<'a> {
+    args: &'a InputArgs,
+    /// Those that are not open yet.
+    files: VecDeque<PathBuf>,
+    open: Option<(PathBuf, Box<dyn Parser>)>,
+    read_bytes: Arc<AtomicU64>,
+    total_bytes: Option<u64>,
+    skipped: u64,
+}
+
+impl<'a> Input<'a> {
+    /// Opens the first file, and makes sure that the others are there.
+    pub fn open(args: &'a InputArgs, files: &[PathBuf]) -> Outcome<Input<'a>> {
+        args.check()?;
+        let sizes = files.iter().map(|path| source::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
+        let total_bytes = sizes.into_iter().sum();
+        let (files, read_bytes) = (files.iter().cloned().collect(), Arc::default());
+        let mut input = Input { args, files, open: None, read_bytes, total_bytes, skipped: 0 };
+        input.open_next()?;
+        Ok(input)
+    }
+
+    /// False where there is no other file.
+    fn open_next(&mut self) -> Outcome<bool> {
+        let Some(path) = self.files.pop_front() else { return Ok(false) };
+        let source = Source::open(&path, self.read_bytes.clone())?;
+        self.open = Some((path, self.args.parser(source)?));
+        Ok(true)
+    }
+
+    /// Reads a record into `record`; false at the end of the last file. The inner error is one of the input's contents.
+    pub fn next(&mut self, record: &mut Record) -> Outcome<Result<bool, Malformed>> {
+        while let Some((path, parser)) = &mut self.open {
+            match parser.next(record)? {
+                Next::Record => return Ok(Ok(true)),
+                Next::Malformed { .. } if self.args.skip_bad => self.skipped += 1,
+                Next::Malformed { line, what } => return Ok(Err(Malformed { file: path.clone(), line, what })),
+                Next::End => {
+                    if !self.open_next()? {
+                        self.open = None;
+                    }
+                }
+            }
+        }
+        Ok(Ok(false))
+    }
+
+    /// Bytes of all files; `None` where one is a pipe.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+
+    /// Bytes read so far; goes on counting.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        self.read_bytes.clone()
+    }
+
+    /// Malformed records that were passed over.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+impl InputArgs {
+    /// What of the arguments does not go together.
+    fn check(&self) -> Outcome {
+        let refused = |what: &str| {
+            Err(Failure::refused(format!("{what} does not go with --format {:?}", self.format).to_lowercase()))
+        };
+        let by_columns = matches!(self.format, Format::Csv | Format::Tsv);
+        if !by_columns && !self.value.is_empty() {
+            return refused("--value");
+        }
+        if self.format != Format::Csv && self.delimiter.is_some() {
+            return refused("--delimiter");
+        }
+        if self.format != Format::Kv && self.hex {
+            return refused("--hex");
+        }
+        if self.format == Format::Kv && !self.key.is_empty() {
+            return refused("--key");
+        }
+        if self.format == Format::Ndjson && self.key.is_empty() {
+            return Err(Failure::refused("--format ndjson needs --key with the names of the fields that make the key"));
+        }
+        Ok(())
+    }
+
+    fn parser(&self, source: Source) -> Outcome<Box<dyn Parser>> {
+        Ok(match self.format {
+            Format::Csv | Format::Tsv => Box::new(rows::Rows::new(self, source)?),
+            Format::Ndjson => Box::new(json::Objects::new(source, &self.key, &self.key_separator)),
+            Format::Kv => Box::new(lines::Pairs::new(source, self.hex)),
+        })
+    }
+}

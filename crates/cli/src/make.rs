@@ -1,0 +1,206 @@
+//! From files of records to sorted tables, which any number of databases can take in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillway::vfs::Vfs;
+use spillway::{FamilyOptions, Result, TableWriter, WrittenTable};
+
+use crate::failure::{Failure, Outcome};
+use crate::human;
+use crate::input::{Input, Record};
+use crate::interrupt::Interrupt;
+use crate::progress::{Reading, Step};
+use crate::sort::{MEMORY_BYTES_MIN, Part, SortSettings, Sorted, Sorter};
+use crate::threads;
+
+const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
+const TARGET_BYTES_DEFAULT: u64 = 64 << 20;
+const TARGET_BYTES_MIN: u64 = 4 << 10;
+
+/// Records between two updates of what the terminal shows.
+const PROGRESS_RECORDS: u64 = 4096;
+
+/// How tables are made.
+#[derive(clap::Args, Debug)]
+pub struct MakeArgs {
+    /// Memory for sorting; what does not fit goes to disk. What tables need while they are written (index and filter,
+    /// some megabytes for each thread) comes on top. 512M if not given.
+    #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
+    memory: Option<u64>,
+    /// Threads that sort, merge and write; all that the machine runs at once if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Where sorted runs are kept that do not fit into memory; beside the tables if not given.
+    #[arg(long, value_name = "DIR")]
+    tmp: Option<PathBuf>,
+    /// Bytes of a table, about, at which the next one is begun. 64M if not given.
+    #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
+    target_size: Option<u64>,
+}
+
+impl MakeArgs {
+    /// The first of them that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--memory", self.memory.is_some()),
+            ("--threads", self.threads.is_some()),
+            ("--tmp", self.tmp.is_some()),
+            ("--target-size", self.target_size.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    fn memory_bytes(&self) -> Outcome<u64> {
+        at_least("--memory", self.memory.unwrap_or(MEMORY_BYTES_DEFAULT), MEMORY_BYTES_MIN)
+    }
+
+    fn target_bytes(&self) -> Outcome<u64> {
+        at_least("--target-size", self.target_size.unwrap_or(TARGET_BYTES_DEFAULT), TARGET_BYTES_MIN)
+    }
+}
+
+fn at_least(name: &str, bytes: u64, least: u64) -> Outcome<u64> {
+    if bytes < least {
+        return Err(Failure::refused(format!("{name} is at least {}", human::bytes(least))));
+    }
+    Ok(bytes)
+}
+
+/// Where tables are made, and for whom.
+pub struct Place {
+    pub vfs: Arc<dyn Vfs>,
+    /// There is such a directory, and nothing in it.
+    pub dir: PathBuf,
+    pub family: Arc<FamilyOptions>,
+    pub interrupt: Interrupt,
+}
+
+/// What was made.
+pub struct Made {
+    /// Ascending, none overlapping another. Their contents survive a power loss, their names not yet.
+    pub tables: Vec<WrittenTable>,
+    /// Read, those included that later ones of the same key replaced.
+    pub records: u64,
+    /// Keys and values of them.
+    pub payload_bytes: u64,
+    /// Malformed ones that were passed over.
+    pub skipped: u64,
+    pub runs: usize,
+    pub passes: usize,
+    pub time: Duration,
+}
+
+impl Made {
+    pub fn entries(&self) -> u64 {
+        self.tables.iter().map(|table| table.entries).sum()
+    }
+
+    pub fn file_bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.file_bytes).sum()
+    }
+}
+
+/// Reads all records, sorts them, and writes them into tables.
+pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Made> {
+    let start = place.vfs.now();
+    let target_bytes = args.target_bytes()?;
+    let settings = SortSettings {
+        order: place.family.order.clone(),
+        memory_bytes: args.memory_bytes()?,
+        threads: args.threads.map_or_else(threads::available, usize::from),
+        spill_dir: args.tmp.clone().unwrap_or_else(|| place.dir.clone()),
+    };
+    let threads = settings.threads;
+    let mut sorter = Sorter::new(place.vfs.clone(), settings, place.interrupt.clone());
+    let payload_bytes = read(&mut input, &mut sorter)?;
+    let records = sorter.records();
+    let merging = Step::begin("merging", None);
+    let sorted = sorter.finish({
+        let merging = merging.clone();
+        move |bytes| merging.advance(bytes)
+    });
+    merging.end();
+    let sorted = sorted?;
+    let (runs, passes) = (sorted.runs, sorted.passes);
+    let tables = write(Arc::new(sorted), threads, target_bytes, place)?;
+    let time = place.vfs.now().saturating_sub(start);
+    Ok(Made { tables, records, payload_bytes, skipped: input.skipped(), runs, passes, time })
+}
+
+/// Returns the bytes of all keys and values.
+fn read(input: &mut Input<'_>, sorter: &mut Sorter) -> Outcome<u64> {
+    let progress = Reading::begin(input.total_bytes(), input.counter());
+    let mut record = Record::default();
+    let mut payload_bytes = 0;
+    while input.next(&mut record)?.map_err(|malformed| malformed.failure("nothing was made"))? {
+        sorter.add(&record.key, &record.value)?;
+        payload_bytes += (record.key.len() + record.value.len()) as u64;
+        if sorter.records().is_multiple_of(PROGRESS_RECORDS) {
+            progress.advance(sorter.records());
+        }
+    }
+    Ok(payload_bytes)
+}
+
+/// Writes what was sorted, parts of it beside each other.
+fn write(sorted: Arc<Sorted>, threads: usize, target_bytes: u64, place: &Place) -> Result<Vec<WrittenTable>> {
+    let tables = sorted.payload_bytes().div_ceil(target_bytes).max(1);
+    let count = threads.min(usize::try_from(tables).unwrap_or(usize::MAX));
+    let parts: Vec<(usize, Part)> = sorted.parts(count).into_iter().enumerate().collect();
+    let progress = Step::begin("writing tables", Some(sorted.payload_bytes()));
+    let writer = PartWriter {
+        sorted,
+        vfs: place.vfs.clone(),
+        dir: place.dir.clone(),
+        family: place.family.clone(),
+        target_bytes,
+        progress: progress.clone(),
+    };
+    let written = threads::map(&*place.vfs, threads, parts, move |(at, part)| writer.write(*at, part));
+    progress.end();
+    Ok(written?.into_iter().flatten().collect())
+}
+
+struct PartWriter {
+    sorted: Arc<Sorted>,
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    family: Arc<FamilyOptions>,
+    target_bytes: u64,
+    progress: Step,
+}
+
+impl PartWriter {
+    fn write(&self, at: usize, part: &Part) -> Result<Vec<WrittenTable>> {
+        // How far a table can outgrow its target.
+        let check_bytes = (self.target_bytes / 64).min(64 << 10);
+        let mut merge = self.sorted.merge(part)?;
+        let mut tables = Vec::new();
+        let mut open: Option<TableWriter> = None;
+        let mut unchecked_bytes = 0;
+        while merge.advance()? {
+            if unchecked_bytes >= check_bytes {
+                self.progress.advance(std::mem::take(&mut unchecked_bytes));
+                if let Some(full) = open.take_if(|table| table.estimated_bytes() >= self.target_bytes) {
+                    tables.push(full.finish()?);
+                }
+            }
+            let table = match &mut open {
+                Some(table) => table,
+                None => open.insert(TableWriter::create(
+                    self.vfs.clone(),
+                    self.dir.join(format!("{at:03}-{:06}.sst", tables.len() + 1)),
+                    &self.family,
+                )?),
+            };
+            table.put(merge.key(), merge.value())?;
+            unchecked_bytes += (merge.key().len() + merge.value().len()) as u64;
+        }
+        if let Some(last) = open {
+            tables.push(last.finish()?);
+        }
+        Ok(tables)
+    }
+}

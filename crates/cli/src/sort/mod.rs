@@ -1,0 +1,331 @@
+//! Sorts any number of records in a bounded amount of memory: an external merge sort.
+//!
+//! Records fill a [`Buffer`]; a full one is sorted on a thread of its own while the next one fills. Once the memory is
+//! used up, sorted buffers go to disk as *runs*, and more of them are merged into fewer until all can be merged at once.
+//! Of several records with one key the one added last stays.
+//!
+//! Memory: three quarters of what is allowed are the buffers', one quarter is the merges'. What counts is bytes: of keys,
+//! values and the slots that say where they are. A single record that is larger than a buffer is taken all the same.
+
+mod buffer;
+mod merge;
+mod parts;
+mod spill;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use spillway::vfs::Vfs;
+use spillway::{Error, Result, UserOrder};
+
+use crate::interrupt::Interrupt;
+use crate::threads::{self, Job};
+
+use self::buffer::Buffer;
+use self::spill::{Run, RunShape, RunWriter, Spill};
+
+pub use self::merge::Merge;
+pub use self::parts::Part;
+
+/// The least memory, in bytes: buffers and blocks of a few KiB.
+pub const MEMORY_BYTES_MIN: u64 = 64 << 10;
+
+/// Key and value together, in bytes: as much as a table takes.
+const RECORD_BYTES_MAX: usize = 4032 << 20;
+
+/// Threads that sort. One thread reads the records, and it does not keep more of them busy.
+const SORTING_THREADS_MAX: usize = 8;
+
+/// Sources of one merge, whatever the memory: beyond that another pass is cheaper than the leaps on the disk.
+const FAN_IN_MAX: usize = 512;
+
+/// Blocks that the merges' memory is made of, in number; and what a block has at the least and the most, in bytes.
+const BLOCKS: u64 = 1024;
+const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=256 << 10;
+
+/// Records between two looks at whether the command is to end.
+const INTERRUPT_CHECK_RECORDS: u64 = 4096;
+
+/// How to sort.
+#[derive(Clone)]
+pub struct SortSettings {
+    pub order: UserOrder,
+    pub memory_bytes: u64,
+    pub threads: usize,
+    /// Where runs are written. Their files have no names there for longer than it takes to remove them, so that nothing
+    /// stays behind, however the command ends.
+    pub spill_dir: PathBuf,
+}
+
+impl SortSettings {
+    fn merge_bytes(&self) -> u64 {
+        self.memory_bytes / 4
+    }
+
+    /// Buffers that live at once: one that is filled, and one for each sorting thread.
+    fn buffers(&self) -> usize {
+        self.threads.clamp(1, SORTING_THREADS_MAX) + 1
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        let bytes = (self.memory_bytes - self.merge_bytes()) / self.buffers() as u64;
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    fn shape(&self) -> RunShape {
+        let block_bytes = (self.merge_bytes() / BLOCKS).clamp(*BLOCK_BYTES.start(), *BLOCK_BYTES.end()) as usize;
+        RunShape { block_bytes, sample_bytes: (self.buffer_bytes() / 16).clamp(block_bytes, 4 << 20) as u64 }
+    }
+}
+
+/// Sorted records, in memory or on disk. Cheap to clone.
+#[derive(Clone)]
+enum Sequence {
+    Memory(Arc<Buffer>),
+    Spilled(Arc<Run>),
+}
+
+impl Sequence {
+    /// Bytes of memory that it takes to read it, beside those it has already.
+    fn reading_bytes(&self) -> u64 {
+        match self {
+            Sequence::Memory(_) => 0,
+            Sequence::Spilled(run) => run.block_bytes_max() as u64,
+        }
+    }
+
+    fn records(&self) -> u64 {
+        match self {
+            Sequence::Memory(buffer) => buffer.len() as u64,
+            Sequence::Spilled(run) => run.records(),
+        }
+    }
+
+    /// Keys and values.
+    fn payload_bytes(&self) -> u64 {
+        match self {
+            Sequence::Memory(buffer) => buffer.payload_bytes(),
+            Sequence::Spilled(run) => run.payload_bytes(),
+        }
+    }
+}
+
+/// Takes records in.
+pub struct Sorter {
+    vfs: Arc<dyn Vfs>,
+    settings: Arc<SortSettings>,
+    interrupt: Interrupt,
+    current: Buffer,
+    /// Full buffers, being sorted and perhaps written, in the order in which they were filled.
+    jobs: VecDeque<Job<Result<Sequence>>>,
+    /// Runs older than those of the jobs.
+    done: Vec<Sequence>,
+    /// There is one from when memory was used up for the first time; buffers go there as soon as they are sorted.
+    spill: Option<Arc<Spill>>,
+    records: u64,
+}
+
+impl Sorter {
+    pub fn new(vfs: Arc<dyn Vfs>, settings: SortSettings, interrupt: Interrupt) -> Sorter {
+        let current = Buffer::new(settings.buffer_bytes());
+        let settings = Arc::new(settings);
+        Sorter { vfs, settings, interrupt, current, jobs: VecDeque::new(), done: Vec::new(), spill: None, records: 0 }
+    }
+
+    /// Adds a record. A later one with the same key replaces it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: larger than anything that a table can hold. `Closed`: interrupted. `Io`, `NoSpace`: of runs.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len().saturating_add(value.len()) > RECORD_BYTES_MAX {
+            return Err(Error::invalid_argument("a record is larger than what a table can hold: 4032 MiB"));
+        }
+        if self.records.is_multiple_of(INTERRUPT_CHECK_RECORDS) {
+            self.interrupt.check()?;
+        }
+        if !self.current.has_room(key.len() + value.len()) {
+            self.hand_over()?;
+        }
+        self.current.push(&self.settings.order, key, value);
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Records added so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Has the current buffer sorted, and goes on with an empty one.
+    fn hand_over(&mut self) -> Result<()> {
+        self.start_sorting()?;
+        while self.jobs.len() >= self.settings.buffers() {
+            if self.spill.is_none() {
+                self.begin_spilling()?;
+            }
+            let Some(oldest) = self.jobs.pop_front() else { break };
+            self.done.push(oldest.wait()?);
+        }
+        self.current = Buffer::new(self.settings.buffer_bytes());
+        Ok(())
+    }
+
+    fn start_sorting(&mut self) -> Result<()> {
+        let mut buffer = std::mem::replace(&mut self.current, Buffer::new(0));
+        let (settings, spill) = (self.settings.clone(), self.spill.clone());
+        let job = Job::start(&*self.vfs, "sort", move || {
+            buffer.sort(&settings.order);
+            match spill {
+                None => Ok(Sequence::Memory(Arc::new(buffer))),
+                Some(spill) => write(&buffer, &settings, &spill),
+            }
+        })?;
+        self.jobs.push_back(job);
+        Ok(())
+    }
+
+    /// Writes all sorted buffers, each on its thread.
+    fn begin_spilling(&mut self) -> Result<()> {
+        let spill = Spill::create(&*self.vfs, &self.settings.spill_dir)?;
+        self.spill = Some(spill.clone());
+        for job in std::mem::take(&mut self.jobs) {
+            let (settings, spill) = (self.settings.clone(), spill.clone());
+            let writing = Job::start(&*self.vfs, "spill", move || match job.wait()? {
+                Sequence::Memory(buffer) => write(&buffer, &settings, &spill),
+                spilled @ Sequence::Spilled(_) => Ok(spilled),
+            })?;
+            self.jobs.push_back(writing);
+        }
+        Ok(())
+    }
+
+    /// Ends the input. `merging` is told the bytes that a pass has merged: of all passes but the last one, which is the
+    /// caller's.
+    ///
+    /// # Errors
+    /// As of [`add`](Self::add).
+    pub fn finish(mut self, merging: impl Fn(u64) + Send + Sync + 'static) -> Result<Sorted> {
+        self.spill = None; // what is filled now may stay in memory: no other buffer follows
+        self.start_sorting()?;
+        for job in std::mem::take(&mut self.jobs) {
+            self.done.push(job.wait()?);
+        }
+        self.done.retain(|sequence| sequence.records() > 0);
+        let mut sorted = Sorted {
+            runs: self.done.iter().filter(|sequence| matches!(sequence, Sequence::Spilled(_))).count(),
+            sequences: std::mem::take(&mut self.done),
+            settings: self.settings.clone(),
+            interrupt: self.interrupt.clone(),
+            passes: 0,
+        };
+        let merging = Arc::new(merging);
+        while sorted.must_pass() {
+            sorted.pass(&self.vfs, merging.clone())?;
+        }
+        Ok(sorted)
+    }
+}
+
+fn write(buffer: &Buffer, settings: &SortSettings, spill: &Arc<Spill>) -> Result<Sequence> {
+    let mut writer = RunWriter::begin(spill, settings.shape(), buffer.payload_bytes(), buffer.len() as u64);
+    for (key, value) in buffer.iter() {
+        writer.add(key, value)?;
+    }
+    Ok(Sequence::Spilled(Arc::new(writer.finish()?)))
+}
+
+/// All records, in few enough sequences that they can be merged at once.
+pub struct Sorted {
+    /// From old to new.
+    sequences: Vec<Sequence>,
+    settings: Arc<SortSettings>,
+    interrupt: Interrupt,
+    /// Runs that were written, before any were merged.
+    pub runs: usize,
+    /// Merges of all runs into fewer runs.
+    pub passes: usize,
+}
+
+impl Sorted {
+    /// Keys and values, in bytes; of some keys there may be several still.
+    pub fn payload_bytes(&self) -> u64 {
+        self.sequences.iter().map(Sequence::payload_bytes).sum()
+    }
+
+    /// Cuts the keys into ranges of similar size, which can be merged beside each other in the memory there is. As many as
+    /// asked for at the most.
+    pub fn parts(&self, count: usize) -> Vec<Part> {
+        let reading: u64 = self.sequences.iter().map(Sequence::reading_bytes).sum();
+        let fitting = self.settings.merge_bytes().checked_div(reading).unwrap_or(u64::MAX).max(1);
+        let count = count.min(usize::try_from(fitting).unwrap_or(usize::MAX));
+        parts::cut(&self.sequences, &self.settings.order, count)
+    }
+
+    /// The records of a part, sorted, each key once.
+    pub fn merge(&self, part: &Part) -> Result<Merge> {
+        let sequences = self.sequences.iter().cloned();
+        Merge::new(sequences, &self.settings.order, part.clone(), self.interrupt.clone())
+    }
+
+    /// Whether there are too many runs to merge them at once.
+    fn must_pass(&self) -> bool {
+        // Two can always be merged, however large their records are.
+        self.sequences.len() > 2 && self.groups(self.settings.merge_bytes(), 0).len() > 1
+    }
+
+    /// Neighbours that can be merged together in that memory. Only neighbours: what is newer stays so.
+    fn groups(&self, memory_bytes: u64, writing_bytes: u64) -> Vec<Vec<Sequence>> {
+        let mut groups: Vec<Vec<Sequence>> = Vec::new();
+        let mut used_bytes = 0;
+        for sequence in &self.sequences {
+            let bytes = sequence.reading_bytes();
+            match groups.last_mut() {
+                Some(group) if group.len() < 2 || (group.len() < FAN_IN_MAX && used_bytes + bytes <= memory_bytes) => {
+                    group.push(sequence.clone());
+                    used_bytes += bytes;
+                }
+                _ => {
+                    groups.push(vec![sequence.clone()]);
+                    used_bytes = writing_bytes + bytes;
+                }
+            }
+        }
+        groups
+    }
+
+    /// Merges groups of runs into one run each, some beside each other.
+    fn pass(&mut self, vfs: &Arc<dyn Vfs>, merging: Arc<impl Fn(u64) + Send + Sync + 'static>) -> Result<()> {
+        let (shape, memory_bytes) = (self.settings.shape(), self.settings.merge_bytes());
+        // Each thread is to merge eight at a time, rather than many threads two at a time.
+        let fitting = memory_bytes / (9 * shape.block_bytes as u64);
+        let threads = self.settings.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
+        let groups = self.groups(memory_bytes / threads as u64, shape.block_bytes as u64);
+        let spill = Spill::create(&**vfs, &self.settings.spill_dir)?;
+        let (order, interrupt) = (self.settings.order.clone(), self.interrupt.clone());
+        self.sequences.clear();
+        self.sequences = threads::map(&**vfs, threads, groups, move |group| match group.as_slice() {
+            [only] => Ok(only.clone()),
+            _ => {
+                let records = group.iter().map(Sequence::records).sum();
+                let payload_bytes = group.iter().map(Sequence::payload_bytes).sum();
+                let mut writer = RunWriter::begin(&spill, shape, payload_bytes, records);
+                let mut merge = Merge::new(group.iter().cloned(), &order, Part::default(), interrupt.clone())?;
+                let mut told_bytes = 0;
+                while merge.advance()? {
+                    writer.add(merge.key(), merge.value())?;
+                    told_bytes += (merge.key().len() + merge.value().len()) as u64;
+                    if told_bytes >= shape.sample_bytes {
+                        merging(std::mem::take(&mut told_bytes));
+                    }
+                }
+                Ok(Sequence::Spilled(Arc::new(writer.finish()?)))
+            }
+        })?;
+        self.passes += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

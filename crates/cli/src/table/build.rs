@@ -1,0 +1,234 @@
+//! `spillway table build`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use spillway::vfs::{RealVfs, Vfs};
+use spillway::{DEFAULT_FAMILY, FamilyOptions, WrittenTable};
+
+use crate::bytes::{hex, write_text};
+use crate::database::FamilyArgs;
+use crate::failure::{Failure, Outcome};
+use crate::human;
+use crate::input::{Input, InputArgs};
+use crate::interrupt::Interrupt;
+use crate::make::{self, Made, MakeArgs};
+use crate::settings::Settings;
+use crate::staging::Staging;
+
+/// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
+///
+/// The records can be in any order; of several with the same key the last one counts. The formats are those of `spillway
+/// load`. Tables are sorted, do not overlap, and appear under their names, NAME-000001.sst and so on, when all of them
+/// are whole and durable.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  spillway table build people.csv --format csv --key id --to /tmp/tables --name people
+  zcat events-*.json.gz | spillway table build - --format ndjson --key time,id --to tables --memory 2G
+  spillway table build a.kv b.kv --format kv --to tables --options \"compression=kZSTD\" --target-size 256M
+  spillway table build new.csv --format csv --to tables --for /tmp/people && spillway ingest tables/*.sst --db /tmp/people")]
+pub struct Args {
+    /// The files, one read after the other; - for standard input.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The directory for the tables; made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// What the tables' names begin with. No such tables may be there.
+    #[arg(long, default_value = "table")]
+    name: String,
+    #[command(flatten)]
+    make: MakeArgs,
+    /// Options of the tables (order of keys, compression, filter, ...): an OPTIONS, .json or .yaml file, or a string such
+    /// as "compression=kZSTD". `spillway options` lists them.
+    #[arg(long, value_name = "FILE|STRING")]
+    options: Option<String>,
+    /// The directory of a database that the tables are for: the options stored there are used, under those of --options.
+    /// The database is not opened.
+    #[arg(long = "for", value_name = "DIR")]
+    database: Option<PathBuf>,
+    #[command(flatten)]
+    family: FamilyArgs,
+    /// Prints a line of JSON for each table, and one for the whole.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let vfs = RealVfs::new();
+    let family = family_options(args, &vfs)?;
+    check_name(&args.name)?;
+    let input = Input::open(&args.input, &args.files)?;
+    let interrupt = Interrupt::listen()?;
+    let output = Output::begin(vfs.clone(), &args.to, &args.name)?;
+    let staging = Staging::inside(vfs.clone(), &args.to)?;
+    let place = make::Place { vfs: vfs.clone(), dir: staging.dir().to_owned(), family: Arc::new(family), interrupt };
+    let mut made = make::make(input, &args.make, &place)?;
+    made.tables = output.publish(made.tables)?;
+    if args.json { show_json(&made, out) } else { show(&made, out) }
+}
+
+fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
+    let stored = match &args.database {
+        Some(dir) if !vfs.exists(&dir.join("CURRENT"))? => {
+            return Err(Failure::refused(format!("there is no database in {}", dir.display())));
+        }
+        Some(dir) => Settings::stored(vfs, dir)?,
+        None => Settings::default(),
+    };
+    let Settings { families, others, .. } = stored.with(vfs, args.options.as_deref())?;
+    let name = &args.family.family;
+    match families.iter().find(|(known, _)| known == name) {
+        Some((_, options)) => Ok(options.clone()),
+        None if name == DEFAULT_FAMILY => Ok(others),
+        None => Err(Failure::refused(format!(
+            "there are no options of a column family \"{name}\"; --for names the database that has it, or --options a file"
+        ))),
+    }
+}
+
+fn check_name(name: &str) -> Outcome {
+    if name.is_empty() || name.contains('/') {
+        return Err(Failure::refused("--name is the beginning of files' names, and has no / in it; --to says where"));
+    }
+    Ok(())
+}
+
+/// The directory of the tables.
+struct Output<'a> {
+    vfs: Arc<dyn Vfs>,
+    dir: &'a Path,
+    name: &'a str,
+    /// The directory was made, and is removed again if it stays empty.
+    is_new: bool,
+}
+
+impl<'a> Output<'a> {
+    /// Makes sure that there are no tables of that name.
+    fn begin(vfs: Arc<dyn Vfs>, dir: &'a Path, name: &'a str) -> Outcome<Output<'a>> {
+        let is_new = !vfs.exists(dir)?;
+        if is_new {
+            vfs.create_dir_all(dir)?;
+        }
+        let is_ours = |file: &String| {
+            let number = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+            let number = number.and_then(|rest| rest.strip_suffix(".sst"));
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if let Some(there) = vfs.read_dir(dir)?.into_iter().find(is_ours) {
+            let path = dir.join(there);
+            let path = path.display();
+            return Err(Failure::refused(format!(
+                "there are tables of that name already ({path}); remove them, or say another --name or --to"
+            )));
+        }
+        Ok(Output { vfs, dir, name, is_new })
+    }
+
+    /// Gives the tables their names. All have theirs in the end, or none.
+    fn publish(&self, tables: Vec<WrittenTable>) -> Outcome<Vec<WrittenTable>> {
+        let mut named: Vec<WrittenTable> = Vec::with_capacity(tables.len());
+        for table in tables {
+            let path = self.dir.join(format!("{}-{:06}.sst", self.name, named.len() + 1));
+            if let Err(error) = self.name(&table.path, &path) {
+                for table in &named {
+                    self.vfs.remove_file(&table.path)?;
+                }
+                return Err(error.into());
+            }
+            named.push(WrittenTable { path, ..table });
+        }
+        self.vfs.sync_dir(self.dir)?;
+        Ok(named)
+    }
+
+    /// Unlike a rename, a link fails where there is something by now. Not all file systems have links.
+    fn name(&self, from: &Path, to: &Path) -> spillway::Result<()> {
+        match self.vfs.hard_link(from, to) {
+            Err(_) if !self.vfs.exists(to)? => self.vfs.rename(from, to),
+            linked => linked,
+        }
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        if self.is_new {
+            let _ = self.vfs.remove_dir(self.dir); // fails, as it should, where tables are in it
+        }
+    }
+}
+
+/// Characters of a key that are shown.
+const KEY_CHARACTERS_MAX: usize = 40;
+
+fn key(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    let shown = bytes.get(..KEY_CHARACTERS_MAX).unwrap_or(bytes);
+    let _ = write_text(&mut text, shown); // into memory
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if shown.len() < bytes.len() { text + "..." } else { text }
+}
+
+fn show(made: &Made, out: &mut dyn Write) -> Outcome {
+    let count = |number: u64, one, many| human::counted(number, one, many);
+    writeln!(
+        out,
+        "made {} ({}) of {} ({}) in {}: {} records/s, {}/s",
+        count(made.tables.len() as u64, "table", "tables"),
+        human::bytes(made.file_bytes()),
+        count(made.records, "record", "records"),
+        human::bytes(made.payload_bytes),
+        human::seconds(made.time),
+        human::count(human::per_second(made.records, made.time)),
+        human::bytes(human::per_second(made.payload_bytes, made.time)),
+    )?;
+    for table in &made.tables {
+        let (path, entries) = (table.path.display(), count(table.entries, "record", "records"));
+        let (first, last) = (key(&table.smallest), key(&table.largest));
+        writeln!(out, "  {path}  {}  {entries}, {first} to {last}", human::bytes(table.file_bytes))?;
+    }
+    let replaced = made.records - made.entries();
+    if replaced > 0 {
+        writeln!(out, "{} replaced by later ones of the same key", count(replaced, "record was", "records were"))?;
+    }
+    if made.skipped > 0 {
+        writeln!(out, "passed over {}", count(made.skipped, "malformed record", "malformed records"))?;
+    }
+    if made.runs > 0 {
+        let (runs, passes) = (count(made.runs as u64, "run", "runs"), count(made.passes as u64 + 1, "pass", "passes"));
+        writeln!(out, "sorted in {runs} on disk, merged in {passes}; more --memory makes fewer")?;
+    }
+    Ok(())
+}
+
+fn show_json(made: &Made, out: &mut dyn Write) -> Outcome {
+    for table in &made.tables {
+        let line = json!({
+            "table": table.path.to_string_lossy(),
+            "bytes": table.file_bytes,
+            "records": table.entries,
+            "smallest_hex": hex(&table.smallest),
+            "largest_hex": hex(&table.largest),
+        });
+        writeln!(out, "{line}")?;
+    }
+    let line = json!({
+        "tables": made.tables.len(),
+        "bytes": made.file_bytes(),
+        "records_read": made.records,
+        "records": made.entries(),
+        "payload_bytes": made.payload_bytes,
+        "malformed": made.skipped,
+        "runs": made.runs,
+        "passes": made.passes,
+        "seconds": made.time.as_secs_f64(),
+        "records_per_s": human::per_second(made.records, made.time),
+        "payload_bytes_per_s": human::per_second(made.payload_bytes, made.time),
+    });
+    Ok(writeln!(out, "{line}")?)
+}

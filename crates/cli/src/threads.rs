@@ -1,0 +1,81 @@
+//! Work on several threads.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use spillway::Result;
+use spillway::vfs::{JoinHandle, Vfs};
+
+/// Threads that the machine runs at once.
+pub fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Work on a thread of its own. Dropped, it is waited for.
+pub struct Job<T> {
+    thread: Option<Box<dyn JoinHandle>>,
+    result: Arc<OnceLock<T>>,
+}
+
+impl<T: Send + Sync + 'static> Job<T> {
+    pub fn start(vfs: &dyn Vfs, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<Job<T>> {
+        let result = Arc::new(OnceLock::new());
+        let to = result.clone();
+        let thread = vfs.spawn(name, Box::new(move || assert!(to.set(work()).is_ok(), "one result of one thread")))?;
+        Ok(Job { thread: Some(thread), result })
+    }
+
+    /// Its result, once it has ended. A panic is passed on.
+    pub fn wait(mut self) -> T {
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+        let result = std::mem::take(&mut self.result);
+        Arc::into_inner(result).and_then(OnceLock::into_inner).expect("the thread has ended, and left its result")
+    }
+}
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+    }
+}
+
+/// Does `work` for every item, on `threads` threads at the most. Results are in the order of the items.
+///
+/// # Errors
+/// The first one, in the order of the items; what was not begun by then is left.
+pub fn map<I, T>(
+    vfs: &dyn Vfs,
+    threads: usize,
+    items: Vec<I>,
+    work: impl Fn(&I) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>>
+where
+    I: Send + Sync + 'static,
+    T: Send + Sync + 'static,
+{
+    let count = threads.clamp(1, items.len().max(1));
+    let shared = Arc::new((items, AtomicUsize::new(0), AtomicBool::new(false), work));
+    let one = |_| {
+        let shared = shared.clone();
+        Job::start(vfs, "worker", move || {
+            let (items, next, failed, work) = &*shared;
+            let mut done = Vec::new();
+            while !failed.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(at) else { break };
+                let result = work(item);
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                done.push((at, result));
+            }
+            done
+        })
+    };
+    let jobs = (0..count).map(one).collect::<Result<Vec<_>>>()?;
+    let mut done: Vec<_> = jobs.into_iter().flat_map(Job::wait).collect();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,195 @@
+//! Ingesting tables, and loading by way of them.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Place, files};
+use serde_json::Value;
+
+/// A place with a database `db`, and tables made of these lines.
+fn with_tables(lines: &[(&str, &str)]) -> Place {
+    let place = Place::new();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], b"a\told\nm\told\nz\told\n").ok();
+    for (name, lines) in lines {
+        let args = ["table", "build", "-", "--format", "kv", "--to", "tables", "--name", name];
+        place.spillway_reading(&args, lines.as_bytes()).ok();
+    }
+    place
+}
+
+fn scan(place: &Place, db: &str) -> String {
+    place.spillway(&["scan", "--db", db]).ok()
+}
+
+fn check(place: &Place, db: &str) {
+    assert!(place.spillway(&["check", "--db", db]).ok().ends_with("the database is whole\n"));
+}
+
+const A: &str = "tables/a-000001.sst";
+const B: &str = "tables/b-000001.sst";
+
+#[test]
+fn later_tables_are_newer_and_all_are_newer_than_the_database() {
+    let place = with_tables(&[("a", "b\t1\nm\t1\n"), ("b", "m\t2\nn\t2\n")]);
+    let before = files(&place.path("tables"));
+    let said = place.spillway(&["ingest", A, B, "--db", "db"]).ok();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("ingested 2 tables ("), "{said}");
+    assert!(lines[1].starts_with("prepared in ") && lines[1].contains("other writers waited "), "{said}");
+    assert_eq!(lines[2], "sequence numbers 4 to 5, above the memtable, which has some of these keys and was sealed");
+    assert_eq!(scan(&place, "db"), "a\told\nb\t1\nm\t2\nn\t2\nz\told\n");
+    assert_eq!(files(&place.path("tables")), before, "the files are the caller's still");
+    let said = place.spillway(&["ingest", B, A, "--verify", "--mode", "flushable", "--db", "db"]).ok();
+    assert!(said.contains("sequence numbers 6 to 7, under the memtable: it has none of these keys"), "{said}");
+    assert_eq!(scan(&place, "db"), "a\told\nb\t1\nm\t1\nn\t2\nz\told\n");
+    check(&place, "db");
+}
+
+#[test]
+fn json_says_the_same_in_one_line() {
+    let place = with_tables(&[("a", "b\t1\n")]);
+    let line = place.spillway(&["ingest", A, "--json", "--db", "db"]).ok();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    let size = std::fs::metadata(place.path(A)).unwrap().len();
+    assert_eq!((&line["tables"], &line["bytes"]), (&1.into(), &size.into()));
+    assert_eq!((&line["first_number"], &line["last_number"]), (&4.into(), &4.into()));
+    assert_eq!((&line["families_under"], &line["families_above"]), (&1.into(), &0.into()));
+    assert!(line["commit_us"].as_u64().unwrap() > 0 && line["commit_lock_ns"].as_u64().unwrap() > 0, "{line}");
+}
+
+#[test]
+fn replace_removes_the_span_at_the_same_instant() {
+    let place = with_tables(&[("a", "n\tnew\n")]);
+    place.spillway(&["ingest", A, "--replace", "b..z", "--db", "db"]).ok();
+    assert_eq!(scan(&place, "db"), "a\told\nn\tnew\nz\told\n");
+    let said = place.spillway(&["ingest", "--replace", "6e..7b", "--hex", "--db", "db"]).ok();
+    assert!(said.starts_with("removed what was in 6e..7b\nprepared in "), "{said}");
+    assert_eq!(scan(&place, "db"), "a\told\n");
+    check(&place, "db");
+    for (args, what) in [
+        (&["--replace", "b"][..], "say FROM..TO"),
+        (&["--replace", "z..b"], "empty or inverted"),
+        (&["--replace", "6..7", "--hex"], "odd number of hexadecimal digits"),
+    ] {
+        let error = place.spillway(&[&["ingest", A, "--db", "db"], args].concat()).fails();
+        assert!(error.contains(what), "{error}");
+    }
+    assert_eq!(scan(&place, "db"), "a\told\n");
+}
+
+#[test]
+fn moved_files_are_gone_and_linked_ones_stay() {
+    use std::os::unix::fs::MetadataExt;
+    let place = with_tables(&[("a", "b\t1\n"), ("b", "n\t2\n")]);
+    let inode = std::fs::metadata(place.path(A)).unwrap().ino();
+    place.spillway(&["ingest", A, "--move", "--no-copy", "--db", "db"]).ok();
+    assert!(!place.path(A).exists());
+    let has_inode = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino() == inode;
+    assert!(files(&place.path("db")).iter().any(|(path, _)| has_inode(path)), "it was not copied");
+    place.spillway(&["ingest", B, "--link", "--db", "db"]).ok();
+    assert_eq!(std::fs::metadata(place.path(B)).unwrap().nlink(), 2);
+    assert_eq!(scan(&place, "db"), "a\told\nb\t1\nm\told\nn\t2\nz\told\n");
+}
+
+#[test]
+fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
+    let place = with_tables(&[("a", "b\t1\n")]);
+    let mut damaged = std::fs::read(place.path(A)).unwrap();
+    let at = damaged.len() - 30;
+    damaged[at] ^= 1; // in the footer
+    place.write("damaged.sst", &damaged);
+    place.write("short.sst", "no table");
+    place.spillway(&["compact", "--db", "db"]).ok();
+    let own = place.only_file("db", ".sst").display().to_string();
+    for (args, what) in [
+        (&[A, "damaged.sst"][..], "damaged.sst"),
+        (&["short.sst"], "short.sst"),
+        (&["missing.sst"], "missing.sst"),
+        (&[A, A], "named twice"),
+        (&["tables"], "directory"),
+        (&[&own], "--any-table"),
+        (&[A, "--no-copy"], "--no-copy goes with --move or --link"),
+        (&[A, "--no-blocking-flush"], "--no-blocking-flush goes with --mode blocking or flush-first"),
+        (&[A, "--family", "other"], "there is no column family \"other\""),
+    ] {
+        let error = place.spillway(&[&["ingest", "--db", "db"], args].concat()).fails();
+        assert!(
+            error.contains(what) || (what == "--any-table" && error.contains("allow_db_generated_files")),
+            "{error}"
+        );
+        assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
+    }
+    check(&place, "db");
+    assert!(place.spillway(&["ingest", A, "--db", "none"]).fails().contains("there is no database in none"));
+    let usage = place.spillway(&["ingest", "--db", "db"]);
+    assert_eq!(usage.code, Some(2), "{usage:?}");
+}
+
+/// `load` by both ways, in every format, over what is there already: the same database.
+#[test]
+fn load_by_way_of_tables_makes_the_database_that_puts_make() {
+    let csv: String = (0..3000).map(|i: u32| format!("{},name {i},town {}\n", i * 7919 % 2000, i % 9)).collect();
+    let csv = format!("id,name,town\n{csv}");
+    let ndjson: String = (0..500).map(|i: u32| format!("{{\"k\": {}, \"v\": {i}}}\n", i * 31 % 400)).collect();
+    for (name, input, args) in [
+        ("csv", csv.as_str(), &["--format", "csv", "--key", "town,id", "--value", "name"][..]),
+        ("ndjson", &ndjson, &["--format", "ndjson", "--key", "k"]),
+        ("kv", "m\t1\nb\t2\nm\t3\n", &["--format", "kv"]),
+        ("empty", "", &["--format", "kv"]),
+    ] {
+        let place = Place::new();
+        place.write("in", input);
+        for (db, via) in [("puts", &[][..]), ("tables", &["--via", "ingest", "--memory", "64K", "--target-size", "8K"])]
+        {
+            let old = ["load", "-", "--format", "kv", "--db", db];
+            place.spillway_reading(&old, b"m\told\nname\told\ntown 1/7\told\n").ok();
+            let said = place.spillway(&[&["load", "in", "--db", db], args, via].concat()).ok();
+            assert!(said.starts_with("loaded "), "{said}");
+            check(&place, db);
+        }
+        assert_eq!(scan(&place, "puts"), scan(&place, "tables"), "{name}");
+        let left: Vec<_> = files_and_dirs(&place).into_iter().filter(|name| name.contains("load")).collect();
+        assert_eq!(left, Vec::<String>::new());
+    }
+}
+
+fn files_and_dirs(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path("tables")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_load_by_way_of_tables_is_whole_or_not_there() {
+    let place = Place::new();
+    place.write("bad", "a\t1\nb\n");
+    let args = ["load", "bad", "--format", "kv", "--db", "db", "--via", "ingest"];
+    let error = place.spillway(&args).fails();
+    assert!(error.starts_with("error: bad, line 2: no tab between key and value; nothing was made"), "{error}");
+    assert_eq!(scan(&place, "db"), "");
+    assert!(!place.path("db/load.tmp").exists());
+    // What a load that was killed left is removed by the next one.
+    std::fs::create_dir(place.path("db/load.tmp")).unwrap();
+    place.write("db/load.tmp/000-000001.sst", "half a table");
+    let said = place.spillway(&[&args[..], &["--skip-bad"]].concat()).ok();
+    assert!(said.contains("ingested 1 table (") && said.contains("passed over 1 malformed record"), "{said}");
+    assert_eq!(scan(&place, "db"), "a\t1\n");
+    assert!(!place.path("db/load.tmp").exists());
+}
+
+#[test]
+fn options_of_the_other_way_are_refused() {
+    let place = Place::new();
+    place.write("in", "a\t1\n");
+    for (args, what) in [
+        (&["--memory", "1G"][..], "--memory goes with --via ingest only"),
+        (&["--target-size", "1G", "--via", "puts"], "--target-size goes with --via ingest only"),
+        (&["--via", "ingest", "--batch", "7"], "--batch goes with --via puts only"),
+        (&["--via", "ingest", "--acks"], "--acks goes with --via puts only"),
+        (&["--via", "ingest", "--sync"], "--sync goes with --via puts only"),
+    ] {
+        let error = place.spillway(&[&["load", "in", "--format", "kv", "--db", "db"], args].concat()).fails();
+        assert!(error.contains(what), "{error}");
+        assert!(!place.path("db").exists());
+    }
+}

@@ -1,0 +1,88 @@
+//! Ingesting *behind*: tables go into the last level, which is kept for such, under everything that there is. They have
+//! number 0, so nothing is to be ordered and no log record is needed: the edit of the MANIFEST that gives them their level
+//! is the commit. Keeps Q1, V2, V3, D3.
+
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+
+use super::prepare::PreparedIngest;
+use super::record::{FamilyIngest, numbered};
+use crate::compaction::Span;
+use crate::core::{Core, FamilyState};
+use crate::family::Family;
+use crate::install::Change;
+use crate::version::edit::VersionEdit;
+
+/// Spans of last levels that nothing else comes into meanwhile.
+struct Reserved<'a> {
+    core: &'a Core,
+    places: Vec<(Arc<Family>, u64)>,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut state = self.core.state.lock();
+        for (family, id) in &self.places {
+            if let Some(family) = state.families.get_mut(&family.id()) {
+                family.compactions.end_reservation(*id);
+            }
+        }
+        drop(state);
+        self.core.state_changed.notify_all();
+    }
+}
+
+impl Core {
+    /// Puts prepared tables into the last levels of their families, all at once.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. Nothing was done then.
+    pub(super) fn place_behind(&self, prepared: &mut PreparedIngest) -> Result<()> {
+        let mut reserved = Reserved { core: self, places: Vec::new() };
+        for (family, share) in prepared.shares() {
+            let id = self.reserve_behind(family, share)?;
+            reserved.places.push((family.clone(), id));
+        }
+        let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
+        prepared.keep(); // after an error the MANIFEST may name them all the same
+        self.install_all(changes).map(drop)
+    }
+
+    fn reserve_behind(&self, family: &Arc<Family>, share: &FamilyIngest) -> Result<u64> {
+        let refused = |why: &str| {
+            let name = family.name();
+            Err(Error::invalid_argument(format!("column family \"{name}\" cannot be ingested behind: {why}")))
+        };
+        let [layer] = share.layers.as_slice() else { return refused("the ingested files overlap each other") };
+        let spans: Vec<Span> = layer.iter().map(|table| Span::of_file(&table.meta)).collect();
+        let order = &family.order().user;
+        let mut state = self.state.lock();
+        let state = self.family_state(&mut state, family.id())?;
+        let last = state.version.num_levels() - 1;
+        let in_last = state.version.level(last);
+        if in_last.iter().any(|file| spans.iter().any(|span| span.overlaps_file(order, &file.meta))) {
+            return refused("a table of the last level overlaps them");
+        }
+        if has_zeros_above(state, last) {
+            return refused("compactions made entries final before allow_ingest_behind was set; compact them first");
+        }
+        if spans.iter().any(|span| state.compactions.writes_into(order, last, span)) {
+            return Err(Error::new(ErrorKind::Busy, "another ingest is bringing tables into the last level; try again"));
+        }
+        Ok(state.compactions.reserve(spans.into_iter().map(|span| (last, span)).collect()))
+    }
+}
+
+/// Whether a level above the last may hold entries of number 0, which what comes from behind has.
+fn has_zeros_above(family: &FamilyState, last: usize) -> bool {
+    (0..last).flat_map(|level| family.version.level(level)).any(|file| file.meta.smallest_seq == SeqNo::ZERO)
+}
+
+fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {
+    const NO_INPUTS: &[(usize, FileNumber)] = &[];
+    let last = family.options().num_levels - 1;
+    let mut edit = VersionEdit::new(family.id());
+    edit.added.extend(share.layers.iter().flatten().map(|table| (last, numbered(table.meta.clone(), SeqNo::ZERO))));
+    Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[] }
+}

@@ -1,0 +1,349 @@
+use std::cmp::Ordering as Order;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use base::{Comparator, Error, ErrorKind};
+
+use super::*;
+
+static BYTEWISE: UserOrder = UserOrder::Bytewise;
+
+fn span_in(family: u32, order: &UserOrder, start: &[u8], end: &[u8], end_is_exclusive: bool) -> LatchSpan {
+    let span = Span { start: start.to_vec(), end: end.to_vec(), end_is_exclusive };
+    LatchSpan { family: FamilyId(family), order: order.clone(), span }
+}
+
+/// Keys of family 0, the end included.
+fn span(start: &str, end: &str) -> LatchSpan {
+    span_in(0, &BYTEWISE, start.as_bytes(), end.as_bytes(), false)
+}
+
+fn keys<'a>(start: &'a str, end: &'a str) -> KeyRange<'a> {
+    let (start, end) = (start.as_bytes(), end.as_bytes());
+    KeyRange { family: FamilyId(0), order: &BYTEWISE, start, end, end_is_exclusive: false }
+}
+
+fn go_on() -> Result<()> {
+    Ok(())
+}
+
+fn acquire(latches: &RangeLatches, spans: Vec<LatchSpan>) -> LatchGuard<'_> {
+    latches.acquire(spans, &go_on, || ()).expect("nothing ends the wait")
+}
+
+/// Waits until so many entries are in the queue, granted or not.
+fn until_queued(latches: &RangeLatches, entries: usize) {
+    while latches.lock().entries.len() < entries {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn without_a_latch_everyone_passes_and_with_one_nobody_does_unseen() {
+    let latches = RangeLatches::new();
+    assert!(latches.lets_pass(&Clearance::default()));
+    let latch = acquire(&latches, vec![span("c", "f")]);
+    assert!(!latches.lets_pass(&Clearance::default()));
+    assert!(latches.look(&[keys("d", "d")]).is_none());
+    let clearance = latches.look(&[keys("g", "z")]).expect("not latched");
+    assert!(latches.lets_pass(&clearance));
+    let other = acquire(&latches, vec![span("x", "y")]);
+    assert!(!latches.lets_pass(&clearance), "a latch of which the clearance knows nothing");
+    assert!(latches.look(&[keys("g", "z")]).is_none());
+    let clearance = latches.look(&[keys("g", "h")]).expect("not latched");
+    drop(latch);
+    assert!(latches.lets_pass(&clearance), "what is gone makes no clearance worse");
+    assert!(!latches.lets_pass(&Clearance::default()), "one is left");
+    drop(other);
+    assert!(latches.lets_pass(&Clearance::default()));
+    let again = acquire(&latches, vec![span("g", "g")]);
+    assert!(!latches.lets_pass(&clearance), "stamps are not given twice");
+    drop(again);
+}
+
+/// Another latch is held all the while, so that there is a stamp before and after.
+#[test]
+fn a_latch_that_was_waited_for_makes_older_clearances_worthless() {
+    let latches = RangeLatches::new();
+    let _elsewhere = acquire(&latches, vec![span("x", "y")]);
+    let first = acquire(&latches, vec![span("a", "c")]);
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| acquire(&latches, vec![span("c", "m")]));
+        until_queued(&latches, 3);
+        let clearance = latches.look(&[keys("k", "k")]).expect("what is only asked for holds no write back");
+        assert!(latches.lets_pass(&clearance));
+        drop(first);
+        let _second = second.join().expect("no panic");
+        assert!(!latches.lets_pass(&clearance));
+    });
+}
+
+#[test]
+fn the_barrier_is_passed_when_the_latch_is_seen_already() {
+    let latches = RangeLatches::new();
+    let mut passes_at_barrier = true;
+    let barrier = || passes_at_barrier = latches.lets_pass(&Clearance::default());
+    drop(latches.acquire(vec![span("a", "b")], &go_on, barrier).expect("nothing in the way"));
+    assert!(!passes_at_barrier);
+}
+
+/// By length first, then by bytes.
+struct ByLength;
+
+impl Comparator for ByLength {
+    fn name(&self) -> &str {
+        "test.ByLength"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+/// Every pair of ranges over five keys, against the plain definition of overlap: a key that both hold.
+#[test]
+fn overlap_is_exact_in_every_order_and_at_both_ends() {
+    let long = "a".repeat(40);
+    for order in [UserOrder::Bytewise, UserOrder::ReverseBytewise, UserOrder::Custom(Arc::new(ByLength))] {
+        let mut all = [b"b".to_vec(), b"ba".to_vec(), b"c".to_vec(), long.clone().into(), format!("{long}b").into()];
+        all.sort_by(|a, b| order.compare(a, b));
+        let ranges = || (0..5).flat_map(|from| (from..5).flat_map(move |to| [(from, to, false), (from, to, true)]));
+        let last = |(_, to, exclusive): (usize, usize, bool)| 2 * to - usize::from(exclusive); // halves are keys between
+        for a in ranges().filter(|(from, to, exclusive)| from < to || !exclusive) {
+            for b in ranges().filter(|(from, to, exclusive)| from < to || !exclusive) {
+                let expected = 2 * a.0 <= last(b) && 2 * b.0 <= last(a);
+                let latched = span_in(0, &order, &all[a.0], &all[a.1], a.2);
+                let other = span_in(0, &order, &all[b.0], &all[b.1], b.2);
+                let (start, end) = (&*all[b.0], &*all[b.1]);
+                let range = KeyRange { family: FamilyId(0), order: &order, start, end, end_is_exclusive: b.2 };
+                assert_eq!(latched.overlaps(&other), expected, "{order:?} {a:?} {b:?}");
+                assert_eq!(latched.overlaps_keys(&range), expected, "{order:?} {a:?} {b:?}");
+                assert!(LatchSpan::of(&range).span == other.span);
+                let elsewhere = KeyRange { family: FamilyId(1), ..range };
+                assert!(!latched.overlaps_keys(&elsewhere) && !latched.overlaps(&LatchSpan::of(&elsewhere)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_over_several_families_waits_for_a_latch_in_any_of_them() {
+    let latches = RangeLatches::new();
+    let latch = acquire(&latches, vec![span("a", "b"), span_in(7, &BYTEWISE, b"m", b"p", true)]);
+    let in_seven = |key| KeyRange { family: FamilyId(7), ..keys(key, key) };
+    assert!(latches.look(&[keys("x", "y"), in_seven("n")]).is_none());
+    assert!(latches.look(&[keys("a", "a"), in_seven("x")]).is_none());
+    assert!(latches.look(&[keys("n", "n"), in_seven("p")]).is_some(), "the span ends before p");
+    drop(latch);
+}
+
+#[test]
+fn a_write_that_overlaps_waits_and_keeps_the_next_latch_off_until_it_is_numbered() {
+    let latches = RangeLatches::new();
+    let latch = acquire(&latches, vec![span("c", "f")]);
+    let (is_numbered, is_dropped) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let clearance = latches.wait(&[keys("d", "d")], &go_on).expect("nothing ends the wait");
+            assert!(is_dropped.load(Ordering::Acquire), "let go while the latch was held");
+            assert!(latches.lets_pass(&clearance));
+            until_queued(&latches, 2); // the pass, and the second ingest
+            is_numbered.store(true, Ordering::Release);
+            drop(clearance);
+        });
+        until_queued(&latches, 2);
+        scope.spawn(|| {
+            let latch = acquire(&latches, vec![span("a", "d")]);
+            assert!(is_numbered.load(Ordering::Acquire), "it was asked for after the write had come");
+            drop(latch);
+        });
+        until_queued(&latches, 3);
+        is_dropped.store(true, Ordering::Release);
+        drop(latch);
+    });
+    assert!(latches.lock().entries.is_empty() && latches.lets_pass(&Clearance::default()));
+}
+
+#[test]
+fn a_pass_that_is_given_back_is_worth_nothing_under_the_next_latch() {
+    let latches = RangeLatches::new();
+    let mut clearance = latches.wait(&[keys("a", "b")], &go_on).expect("nothing to wait for");
+    let elsewhere = acquire(&latches, vec![span("x", "y")]);
+    assert!(latches.lets_pass(&clearance));
+    clearance.give_back_pass();
+    assert!(!latches.lets_pass(&clearance));
+    drop(elsewhere);
+    drop(acquire(&latches, vec![span("a", "a")])); // would hang if the pass still stood
+}
+
+#[test]
+fn latches_are_granted_in_order_and_whole() {
+    let latches = RangeLatches::new();
+    let first = acquire(&latches, vec![span("a", "b")]);
+    let order = parking_lot::Mutex::new(Vec::new());
+    let ingest = |name: &'static str, spans: Vec<LatchSpan>| {
+        let latch = acquire(&latches, spans);
+        order.lock().push(name);
+        drop(latch);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| ingest("both", vec![span("b", "c"), span("m", "n")]));
+        until_queued(&latches, 2);
+        scope.spawn(|| ingest("behind the one that waits", vec![span("n", "o")]));
+        until_queued(&latches, 3);
+        assert!(latches.look(&[keys("m", "o")]).is_some(), "what is only asked for holds no write back");
+        ingest("elsewhere", vec![span("x", "y")]);
+        drop(first);
+    });
+    assert_eq!(order.into_inner(), ["elsewhere", "both", "behind the one that waits"]);
+}
+
+#[test]
+fn passes_do_not_keep_each_other_off() {
+    let latches = RangeLatches::new();
+    let passes = [(); 3].map(|()| latches.wait(&[keys("a", "z")], &go_on).expect("nothing to wait for"));
+    assert!(passes.iter().all(|pass| latches.lets_pass(pass)));
+}
+
+#[test]
+fn a_wait_that_ends_in_an_error_leaves_nothing_behind() {
+    let latches = RangeLatches::new();
+    let is_closed = AtomicBool::new(false);
+    let go_on = || if is_closed.load(Ordering::Acquire) { Err(Error::closed("it was closed")) } else { Ok(()) };
+    let latch = acquire(&latches, vec![span("a", "k")]);
+    std::thread::scope(|scope| {
+        let ingest = scope.spawn(|| latches.acquire(vec![span("k", "z")], &go_on, || ()).err());
+        until_queued(&latches, 2);
+        let write = scope.spawn(|| latches.wait(&[keys("b", "b")], &go_on).err());
+        until_queued(&latches, 3);
+        is_closed.store(true, Ordering::Release);
+        latches.wake();
+        for error in [ingest.join(), write.join()].map(|joined| joined.expect("no panic")) {
+            assert_eq!(error.map(|e| e.kind()), Some(ErrorKind::Closed));
+        }
+    });
+    assert_eq!(latches.lock().entries.len(), 1, "the one that is held");
+    drop(latch);
+    assert!(latches.lets_pass(&Clearance::default()));
+}
+
+/// The ingest that gives up stood between one that is held and one that waits only for the one that gave up.
+#[test]
+fn who_gives_up_lets_those_behind_go_on() {
+    let latches = RangeLatches::new();
+    let is_cancelled = AtomicBool::new(false);
+    let may_wait = || if is_cancelled.load(Ordering::Acquire) { Err(Error::closed("cancelled")) } else { Ok(()) };
+    let held = acquire(&latches, vec![span("a", "c")]);
+    std::thread::scope(|scope| {
+        let cancelled = scope.spawn(|| latches.acquire(vec![span("c", "m")], &may_wait, || ()).err());
+        until_queued(&latches, 2);
+        let behind = scope.spawn(|| drop(acquire(&latches, vec![span("m", "z")])));
+        until_queued(&latches, 3);
+        is_cancelled.store(true, Ordering::Release);
+        latches.wake();
+        assert!(cancelled.join().expect("no panic").is_some());
+        behind.join().expect("no panic");
+    });
+    drop(held);
+}
+
+#[test]
+fn a_holder_that_panics_frees_its_latch() {
+    let latches = RangeLatches::new();
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| {
+            let _latch = acquire(&latches, vec![span("a", "z")]);
+            panic!("while it was held");
+        });
+        holder.join().expect_err("it panicked");
+    });
+    drop(acquire(&latches, vec![span("a", "z")]));
+}
+
+/// What the stress test's threads share: per key the number of writes, and whether an ingest holds it.
+struct World {
+    latches: RangeLatches,
+    commit: parking_lot::Mutex<u64>,
+    writes: Vec<AtomicUsize>,
+    latched: Vec<AtomicBool>,
+    waits: AtomicUsize,
+}
+
+const KEYS: usize = 16;
+
+#[expect(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
+impl World {
+    /// Writes the keys from `first` to `last`, as `Core::write` does: the numbers are taken under the commit lock.
+    fn write(&self, first: usize, last: usize) {
+        let bytes = [[first as u8], [last as u8]];
+        let range = KeyRange { start: &bytes[0], end: &bytes[1], ..keys("", "") };
+        let mut clearance = Clearance::default();
+        loop {
+            let mut number = self.commit.lock();
+            if self.latches.lets_pass(&clearance) {
+                assert!((first..=last).all(|key| !self.latched[key].load(Ordering::Relaxed)), "numbered under a latch");
+                *number += 1;
+                self.writes[first..=last].iter().for_each(|writes| _ = writes.fetch_add(1, Ordering::Relaxed));
+                drop(number);
+                return;
+            }
+            drop(number);
+            clearance = self.latches.look(&[range]).unwrap_or_else(|| {
+                self.waits.fetch_add(1, Ordering::Relaxed);
+                self.latches.wait(&[range], &go_on).expect("nothing ends the wait")
+            });
+        }
+    }
+
+    fn ingest(&self, ranges: [(usize, usize); 2]) {
+        let spans = ranges.map(|(first, last)| span_in(0, &BYTEWISE, &[first as u8], &[last as u8], false));
+        let latch = self.latches.acquire(spans.to_vec(), &go_on, || drop(self.commit.lock())).expect("no end");
+        let held: std::collections::BTreeSet<usize> = ranges.iter().flat_map(|&(first, last)| first..=last).collect();
+        let writes = || held.iter().map(|&key| self.writes[key].load(Ordering::Relaxed)).collect::<Vec<_>>();
+        let before = writes();
+        held.iter().for_each(|&key| assert!(!self.latched[key].swap(true, Ordering::Relaxed), "latched twice"));
+        (0..20).for_each(|_| std::thread::yield_now());
+        assert_eq!(writes(), before, "a write took a number under the latch");
+        held.iter().for_each(|&key| self.latched[key].store(false, Ordering::Relaxed));
+        drop(latch);
+    }
+}
+
+#[test]
+fn writers_and_ingests_that_meet_at_random_all_come_through() {
+    const ROUNDS: usize = 300;
+    let world = World {
+        latches: RangeLatches::new(),
+        commit: parking_lot::Mutex::new(0),
+        writes: (0..KEYS).map(|_| AtomicUsize::new(0)).collect(),
+        latched: (0..KEYS).map(|_| AtomicBool::new(false)).collect(),
+        waits: AtomicUsize::new(0),
+    };
+    let ingests_left = AtomicUsize::new(3 * ROUNDS);
+    let range = |random: &mut u64| {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let first = (*random >> 33) as usize % KEYS;
+        (first, (first + (*random >> 50) as usize % 4).min(KEYS - 1))
+    };
+    let write = |mut random: u64| {
+        while ingests_left.load(Ordering::Relaxed) > 0 {
+            let (first, last) = range(&mut random);
+            world.write(first, last);
+        }
+    };
+    let ingest = |mut random: u64| {
+        for _ in 0..ROUNDS {
+            world.ingest([range(&mut random), range(&mut random)]);
+            ingests_left.fetch_sub(1, Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || write(thread));
+            scope.spawn(move || ingest(100 + thread));
+        }
+    });
+    assert!(world.waits.load(Ordering::Relaxed) > 0, "no write ever met a latch");
+    let total: u64 = *world.commit.lock();
+    assert!(world.latches.lock().entries.is_empty() && total > 0);
+}

@@ -1,0 +1,158 @@
+//! Tables that are given levels by the call that ingests them, and what some options want to know of that beforehand.
+//! Keeps F1, Q1, V2, D3.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SeqNo};
+
+use super::options::IngestOptions;
+use super::placement::{Placement, Probe, TableProbe};
+use super::queued::QueuedIngest;
+use super::record::FamilyIngest;
+use super::way::needs_number;
+use crate::compaction::{Span, compacted_levels};
+use crate::core::Core;
+use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::flush::job::FlushPlan;
+
+/// Times that a place in the last level is sought again because a compaction took it meanwhile.
+const ATTEMPTS_MAX: usize = 8;
+
+/// Entries that no flush takes, as their committer gives their tables levels. What is left of them when it is dropped is
+/// for flushes after all. Counts as a running flush meanwhile, so that the database is not closed under it.
+pub(super) struct HeldEntries<'a> {
+    core: &'a Core,
+    entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
+    reservations: Vec<(Arc<Family>, u64)>,
+}
+
+impl Drop for HeldEntries<'_> {
+    fn drop(&mut self) {
+        let mut state = self.core.state.lock();
+        state.flushes_running -= 1;
+        for (family, id) in &self.reservations {
+            if let Some(family) = state.families.get_mut(&family.id()) {
+                family.compactions.end_reservation(*id);
+            }
+        }
+        self.entries.iter().for_each(|(_, entry)| entry.end_hold());
+        drop(state);
+        self.core.state_changed.notify_all();
+    }
+}
+
+impl Core {
+    /// Keeps entries that are about to join for [`give_levels`](Self::give_levels).
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub(super) fn hold_entries(&self, entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>) -> Result<HeldEntries<'_>> {
+        let mut state = self.state.lock();
+        if self.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
+        state.flushes_running += 1;
+        entries.iter().for_each(|(_, entry)| entry.hold());
+        Ok(HeldEntries { core: self, entries, reservations: Vec::new() })
+    }
+
+    /// Gives the tables of entries that joined their levels. Every log is synced through their numbers (F1), and nothing
+    /// older in their queues overlaps them.
+    ///
+    /// # Errors
+    /// As those of a flush: the database is read-only then. The ingest itself stands, in the queue.
+    pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<()> {
+        let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        let placed = held.entries.iter().try_for_each(|(family, entry)| {
+            let plan = FlushPlan {
+                family: family.clone(),
+                version: family.view().version.clone(),
+                through: entry.largest_seq().unwrap_or(SeqNo::ZERO),
+                entries: vec![entry.clone()],
+            };
+            match self.link(&plan, &snapshots) {
+                Err(_) if family.is_dropped() => Ok(()),
+                linked => linked,
+            }
+        });
+        self.release_logs();
+        placed.inspect_err(|error| self.fail(&error.clone().context("ingested tables could not be given levels")))
+    }
+
+    /// What `allow_global_seqno` and `fail_if_not_bottommost_level` ask of the levels, once the way is free. Places in the
+    /// last level are kept.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they do not let the ingest go on.
+    pub(super) fn check_levels(&self, held: &mut HeldEntries<'_>, options: &IngestOptions) -> Result<()> {
+        for (family, entry) in &held.entries {
+            if !options.allow_global_seqno {
+                self.check_needs_no_number(family, entry.share(), options)?;
+            }
+            if options.fail_if_not_bottommost_level {
+                let id = self.reserve_last_level(family, entry.share(), options)?;
+                entry.keep_reservation(id);
+                held.reservations.push((family.clone(), id));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_needs_no_number(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<()> {
+        if share.layers.len() > 1 {
+            return Err(needs_number("the ingested files overlap each other"));
+        }
+        if options.snapshot_consistency && self.snapshots.count() > 0 {
+            return Err(needs_number("there are snapshots that must not see the ingest"));
+        }
+        let (order, view) = (&family.order().user, family.view_full());
+        let probe = TableProbe::new(order.clone(), options.fill_cache);
+        for table in share.layers.iter().flatten() {
+            let span = Span::of_file(&table.meta);
+            for (_, file) in view.version.all_files().filter(|(_, file)| span.overlaps_file(order, &file.meta)) {
+                if probe.has_data(file, &span)? {
+                    return Err(needs_number("keys of the ingest are in the database"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the last level free for tables that all fit into it; returns the reservation.
+    fn reserve_last_level(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<u64> {
+        let family_options = family.options();
+        let probe = TableProbe::new(family.order().user.clone(), options.fill_cache);
+        for _ in 0..ATTEMPTS_MAX {
+            let (version, taken) = {
+                let mut state = self.state.lock();
+                let family = self.family_state(&mut state, family.id())?;
+                (family.version.clone(), family.compactions.places_taken(&[]))
+            };
+            let mut placement = Placement::new(&version, &family_options, &taken);
+            for table in share.layers.iter().flatten() {
+                placement.place(table.meta.clone(), &probe)?;
+            }
+            let placed = placement.placed();
+            let last = compacted_levels(&version, &family_options) - 1;
+            if let Some(higher) = placed.iter().find(|placed| placed.level != last) {
+                return Err(not_bottommost(family, higher.level, last));
+            }
+            let mut state = self.state.lock();
+            let family = self.family_state(&mut state, family.id())?;
+            let taken = family.compactions.places_taken(&[]);
+            if Placement::still_holds(&placed, &[], &family.version, &taken) {
+                return Ok(family.compactions.reserve(placed.into_iter().map(|p| (p.level, p.span)).collect()));
+            }
+        }
+        Err(Error::new(base::ErrorKind::Busy, "compactions keep writing into the last level; try again"))
+    }
+}
+
+fn not_bottommost(family: &Family, level: usize, last: usize) -> Error {
+    let name = family.name();
+    Error::invalid_argument(format!(
+        "Files cannot be ingested to Lmax: a table for column family \"{name}\" would get level {level}, not {last} \
+         (fail_if_not_bottommost_level)"
+    ))
+}

@@ -1,0 +1,130 @@
+//! How far a prepare has come, and its end before it is done.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::{Error, Result};
+
+/// How far a prepare has come, to be read by another thread, which may also end it. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct IngestProgress(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    files: AtomicU64,
+    files_done: AtomicU64,
+    bytes: AtomicU64,
+    bytes_done: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+impl IngestProgress {
+    /// Files in all, and those that are prepared.
+    pub fn files(&self) -> (u64, u64) {
+        (self.0.files.load(Ordering::Relaxed), self.0.files_done.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of all files, and of those that are prepared; of a file that is being copied or verified its share.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.0.bytes.load(Ordering::Relaxed), self.0.bytes_done.load(Ordering::Relaxed))
+    }
+
+    /// Has the prepare end with an error of kind `Closed`, soon: between two blocks of a file at the latest.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.0.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::closed("the ingest was cancelled"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn expect(&self, files: u64, bytes: u64) {
+        self.0.files.fetch_add(files, Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The part of one file in a prepare's progress. A file that is gone over several times advances by its share each time,
+/// so that what is told only grows and ends at the file's size.
+pub(super) struct FileProgress<'a> {
+    whole: &'a IngestProgress,
+    /// Another file failed: there is nothing left to do for this one.
+    given_up: &'a AtomicBool,
+    file_bytes: u64,
+    /// How often the file is gone over.
+    passes: u64,
+    worked: Cell<u64>,
+    told: Cell<u64>,
+}
+
+impl<'a> FileProgress<'a> {
+    pub fn new(whole: &'a IngestProgress, given_up: &'a AtomicBool, file_bytes: u64, passes: u64) -> Self {
+        let passes = passes.max(1);
+        FileProgress { whole, given_up, file_bytes, passes, worked: Cell::new(0), told: Cell::new(0) }
+    }
+
+    /// Asked between blocks.
+    ///
+    /// # Errors
+    /// `Closed`: the ingest was cancelled, or another file of it failed.
+    pub fn check(&self) -> Result<()> {
+        if self.given_up.load(Ordering::Relaxed) {
+            return Err(Error::closed("another file of the ingest failed"));
+        }
+        self.whole.check()
+    }
+
+    /// So many more bytes were gone over.
+    pub fn worked(&self, bytes: u64) {
+        self.worked.set(self.worked.get().saturating_add(bytes));
+        self.tell((self.worked.get() / self.passes).min(self.file_bytes));
+    }
+
+    /// The file is ready.
+    pub fn done(&self) {
+        self.tell(self.file_bytes);
+        self.whole.0.files_done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn tell(&self, bytes: u64) {
+        let before = self.told.replace(bytes);
+        self.whole.0.bytes_done.fetch_add(bytes.saturating_sub(before), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_advances_by_its_passes_and_ends_at_its_size() {
+        let (whole, given_up) = (IngestProgress::default(), AtomicBool::new(false));
+        whole.expect(2, 300);
+        let file = FileProgress::new(&whole, &given_up, 100, 2);
+        let told = [60, 60, 200].map(|bytes| {
+            file.worked(bytes);
+            whole.bytes().1
+        });
+        assert_eq!(told, [30, 60, 100], "no more than the file has");
+        file.done();
+        assert_eq!((whole.bytes(), whole.files()), ((300, 100), (2, 1)));
+        FileProgress::new(&whole, &given_up, 200, 0).done();
+        assert_eq!((whole.bytes(), whole.files()), ((300, 300), (2, 2)));
+    }
+
+    #[test]
+    fn a_file_stops_for_a_cancel_and_for_another_that_failed() {
+        let (whole, given_up) = (IngestProgress::default(), AtomicBool::new(false));
+        let file = FileProgress::new(&whole, &given_up, 100, 1);
+        file.check().expect("nothing happened");
+        given_up.store(true, Ordering::Relaxed);
+        file.check().expect_err("another failed");
+        given_up.store(false, Ordering::Relaxed);
+        whole.clone().cancel();
+        assert_eq!(file.check().expect_err("cancelled").kind(), base::ErrorKind::Closed);
+    }
+}

@@ -1,0 +1,214 @@
+//! Queues as text: writes and ingests in, the queue's order, what flushes take from it, and how far the family is flushed
+//! then (Q1, Q2, F2). `UPDATE=1 cargo test -p spillway ingest::queued` writes the expected parts anew.
+//!
+//! A case is input lines, `----`, expected lines, and an empty line. Input lines:
+//!
+//! - `put KEY ...`: one write each; `delete-range START END`; `seal`: the mutable memtable is full;
+//! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys;
+//! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
+//! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads;
+//! - `tables`: the levels; `snapshot`, `release`; `reopen`: what the log holds is replayed.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use base::options::{DbOptions, FamilyOptions, apply_string};
+use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
+
+use super::*;
+use crate::core::{FamilyState, State};
+use crate::{Db, Family, IngestOptions, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter, WriteOptions};
+
+struct World {
+    vfs: Arc<MemoryVfs>,
+    db: Option<Db>,
+    snapshot: Option<Snapshot>,
+    files: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let vfs = MemoryVfs::new(1);
+        let db = Some(open(&vfs));
+        let world = World { vfs, db, snapshot: None, files: 0 };
+        world.hold_flushes();
+        world
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().expect("open but while it is reopened")
+    }
+
+    fn family(&self) -> Arc<Family> {
+        self.db().default_family()
+    }
+
+    fn with_state<T>(&self, look: impl FnOnce(&mut State, base::FamilyId) -> T) -> T {
+        look(&mut self.db().core().state.lock(), self.family().id())
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut FamilyState) -> T) -> T {
+        self.with_state(|state, id| look(state.families.get_mut(&id).expect("it is there")))
+    }
+
+    /// A family that is being flushed is not picked again: nothing leaves the queue but by `flush`.
+    fn hold_flushes(&self) {
+        self.with(|family| family.flushing = true);
+    }
+
+    fn ingest(&mut self, words: &[&str]) {
+        let (excise, files) = match words {
+            ["excise", start, end, files @ ..] => (Some((start.as_bytes().to_vec(), end.as_bytes().to_vec())), files),
+            files => (None, files),
+        };
+        let files = files.iter().map(|keys| self.table(keys)).collect();
+        let request = IngestRequest { excise, ..IngestRequest::new(self.family(), files) };
+        self.db().ingest_all(&[request], &IngestOptions::default()).unwrap();
+    }
+
+    fn table(&mut self, keys: &str) -> PathBuf {
+        self.files += 1;
+        let path = PathBuf::from(format!("/{}.sst", self.files));
+        let mut table = TableWriter::create(self.vfs.clone(), &path, &self.family().options()).unwrap();
+        keys.split(',').for_each(|key| table.put(key.as_bytes(), b"").unwrap());
+        table.finish().unwrap();
+        path
+    }
+
+    fn flush(&self) -> String {
+        let plan = self.with_state(|state, id| {
+            state.families.get_mut(&id).expect("it is there").flushing = false;
+            self.db().core().plan_flush(state, id)
+        });
+        let Some(plan) = plan else {
+            self.hold_flushes();
+            return "nothing\n".into();
+        };
+        let way = if plan.is_of_ingests() { "link" } else { "rewrite" };
+        let taken: String = plan.entries.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
+        self.db().core().flush_group(vec![plan]).unwrap();
+        self.hold_flushes();
+        self.with(|family| {
+            let linked: Vec<u64> = family.linked_ingests.iter().map(|first| first.0).collect();
+            format!("{way}{taken}: through {}, and {linked:?}\n", family.flushed_through.0)
+        })
+    }
+
+    fn queue(&self) -> String {
+        self.with(|family| {
+            let mut text = format!("mutable after {}\n", family.mutable.created_at().0);
+            for entry in &family.queue {
+                writeln!(text, "{}", described(&**entry)).unwrap();
+            }
+            text
+        })
+    }
+
+    fn tables(&self) -> String {
+        let mut tables = self.db().live_files();
+        tables.retain(|table| !table.is_queued);
+        tables.sort_by(|a, b| (a.level, &a.smallest).cmp(&(b.level, &b.smallest)));
+        let shown = tables.iter().map(|table| {
+            let [first, last] = [&table.smallest, &table.largest].map(|key| String::from_utf8_lossy(key));
+            let (from, to) = (table.smallest_seq.0, table.largest_seq.0);
+            let part = if table.is_virtual { " virtual" } else { "" };
+            format!("L{} {first}-{last} @{from}..{to}{part}\n", table.level)
+        });
+        if tables.is_empty() { "no tables\n".into() } else { shown.collect() }
+    }
+
+    /// All keys, as a reader finds them.
+    fn keys(&self) -> String {
+        let mut iterator = self.db().iter(&self.family(), &ReadOptions::default()).unwrap();
+        let mut text = String::from("keys");
+        let mut valid = iterator.seek_to_first();
+        while valid {
+            write!(text, " {}", String::from_utf8_lossy(iterator.key())).unwrap();
+            valid = iterator.next();
+        }
+        text + "\n"
+    }
+
+    fn command(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let options = WriteOptions::default();
+        match words[..] {
+            ["put", ref keys @ ..] => {
+                keys.iter().for_each(|key| self.db().put(&self.family(), key.as_bytes(), b"", &options).unwrap());
+            }
+            ["delete-range", start, end] => {
+                self.db().delete_range(&self.family(), start.as_bytes(), end.as_bytes(), &options).unwrap();
+            }
+            ["seal"] => drop(self.db().core().seal_for_flush(&self.family()).unwrap()),
+            ["ingest", ref words @ ..] => self.ingest(words),
+            ["snapshot"] => self.snapshot = Some(self.db().snapshot()),
+            ["release"] => self.snapshot = None,
+            ["queue"] => return self.queue(),
+            ["flush"] => return self.flush(),
+            ["tables"] => return self.tables(),
+            ["keys"] => return self.keys(),
+            ["reopen"] => {
+                self.with(|family| family.flushing = false);
+                // As after a kill: closing would flush what the log does not need to.
+                self.db = None;
+                self.db = Some(open(&self.vfs));
+                self.hold_flushes();
+            }
+            _ => panic!("no command: {line}"),
+        }
+        String::new()
+    }
+}
+
+fn open(vfs: &Arc<MemoryVfs>) -> Db {
+    let db = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    let mut options = OpenOptions { db, vfs: vfs.clone(), ..OpenOptions::default() };
+    apply_string(&mut options.db, "log_file_bytes=64K").unwrap();
+    let mut of_family = FamilyOptions::default();
+    let queueing = "min_write_buffer_number_to_merge=16;max_write_buffer_number=40;disable_auto_compactions=true";
+    apply_string(&mut of_family, queueing).unwrap();
+    Db::open("/db", &options.family("default", of_family)).unwrap()
+}
+
+/// The numbers after which an entry begins and with which it ends.
+fn numbers(entry: &dyn Flushable) -> String {
+    let last = entry.largest_seq().expect("sealed").0;
+    format!("({}, {last}]", entry.created_at().0)
+}
+
+fn described(entry: &dyn Flushable) -> String {
+    let Some(ingest) = entry.as_ingest() else { return format!("memtable {}", numbers(entry)) };
+    let mut text = format!("ingest {}", numbers(entry));
+    if let Some(excise) = ingest.excise() {
+        let [start, end] = [&excise.start, &excise.end].map(|key| String::from_utf8_lossy(key));
+        write!(text, " excise {start}-{end} @{}", excise.seq.0).unwrap();
+    }
+    for table in ingest.files() {
+        let [first, last] =
+            [table.meta.smallest_user_key(), table.largest_user_key()].map(|key| String::from_utf8_lossy(key));
+        write!(text, " {first}-{last} @{}", table.meta.largest_seq.0).unwrap();
+    }
+    text
+}
+
+#[test]
+fn order_of_the_queue_and_runs_of_flushes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ingest/queued/testdata/queue.txt");
+    let real = RealVfs::new();
+    let text = String::from_utf8(vfs::read_all(&*real, &path, 1 << 20, IoClass::Other).unwrap()).unwrap();
+    let mut written = String::new();
+    for case in text.split("\n\n").filter(|case| !case.trim().is_empty()) {
+        let input = case.split_once("----").map_or(case, |(input, _)| input).trim();
+        let mut world = World::new();
+        let lines = input.lines().filter(|line| !line.starts_with('#'));
+        let outcome = lines.fold(String::new(), |text, line| text + &world.command(line));
+        writeln!(written, "{input}\n----\n{outcome}").unwrap();
+        world.with(|family| family.flushing = false); // or closing would wait for that
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        let mut file = real.create(&path, IfExists::Truncate).unwrap();
+        file.append(written.as_bytes(), IoClass::Other).unwrap();
+        return;
+    }
+    assert_eq!(text, written, "UPDATE=1 rewrites it");
+}

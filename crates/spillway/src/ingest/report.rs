@@ -1,0 +1,133 @@
+//! What an ingest tells: to its caller, the statistics and the listeners.
+
+use std::time::Duration;
+
+use base::SeqNo;
+use base::extend::Event;
+use base::metrics::{Histogram, Ticker, record, tick};
+
+use super::options::{IngestMode, IngestOptions};
+use super::prepare::PreparedIngest;
+use crate::core::Core;
+use crate::write::join::Joined;
+
+/// The way that an ingest took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IngestWay {
+    /// Its tables joined the queues; flushes give them levels.
+    #[default]
+    Queued,
+    /// All writers were stopped until its tables had levels.
+    Blocking,
+    /// As `Blocking`, but overlapping memtables were flushed before, as far as that could be.
+    FlushFirst,
+    /// Overlapping writers were kept out by a latch; its tables have levels.
+    Direct,
+    /// Its tables are under everything else, in the last level.
+    Behind,
+}
+
+impl IngestWay {
+    fn of(options: &IngestOptions) -> Self {
+        match options.mode {
+            _ if options.ingest_behind => IngestWay::Behind,
+            IngestMode::Blocking => IngestWay::Blocking,
+            IngestMode::FlushFirst => IngestWay::FlushFirst,
+            IngestMode::Direct => IngestWay::Direct,
+            IngestMode::Flushable if options.gives_levels() => IngestWay::Direct,
+            IngestMode::Flushable => IngestWay::Queued,
+        }
+    }
+
+    /// What counts ingests that went this way; those that were queued are counted by where.
+    fn ticker(self) -> Option<Ticker> {
+        match self {
+            IngestWay::Queued => None,
+            IngestWay::Blocking => Some(Ticker::IngestBlocking),
+            IngestWay::FlushFirst => Some(Ticker::IngestFlushFirst),
+            IngestWay::Direct => Some(Ticker::IngestDirect),
+            IngestWay::Behind => Some(Ticker::IngestBehind),
+        }
+    }
+}
+
+/// What an ingest did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IngestReport {
+    /// The numbers that it took, those of the batch that came along included. Both zero where it took none.
+    pub first: SeqNo,
+    pub last: SeqNo,
+    /// Tables that became part of the database.
+    pub tables: usize,
+    pub bytes: u64,
+    pub way: IngestWay,
+    /// Families in which nothing of it was in the mutable memtable, so that it went under it.
+    pub under: usize,
+    /// Families in which a fresh memtable took over above it.
+    pub above: usize,
+    /// Times that it had memtables flushed and waited for that.
+    pub flushes: usize,
+    /// Time that its preparation took.
+    pub prepared_in: Duration,
+    /// Time of the commit, all that follows included.
+    pub committed_in: Duration,
+    /// Time until it could take numbers: waits because flushes or compactions were behind, for other ingests, and for the
+    /// flushes that it needed.
+    pub waited_for: Duration,
+    /// Time under the commit lock. In mode `flushable` no writer can have been held up for longer.
+    pub locked_for: Duration,
+    /// Time until the log was synced.
+    pub synced_in: Duration,
+    /// Time in which its tables were given levels, where the call did that.
+    pub placed_in: Duration,
+}
+
+impl IngestReport {
+    pub(super) fn of(prepared: &PreparedIngest) -> Self {
+        IngestReport {
+            tables: prepared.files(),
+            bytes: prepared.bytes(),
+            way: IngestWay::of(&prepared.options),
+            prepared_in: prepared.took,
+            ..IngestReport::default()
+        }
+    }
+
+    pub(super) fn note_joined(&mut self, joined: &Joined, families: usize) {
+        (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
+        (self.under, self.above) = (joined.under, families - joined.under);
+        self.locked_for = joined.locked;
+    }
+}
+
+impl Core {
+    /// Counts an ingest, and tells the listeners.
+    pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
+        self.ingest_waits.bound(report.locked_for);
+        let statistics = &self.context.statistics;
+        match report.way.ticker() {
+            Some(ticker) => tick(statistics, ticker, 1),
+            None => {
+                tick(statistics, Ticker::IngestUnder, report.under as u64);
+                tick(statistics, Ticker::IngestAbove, report.above as u64);
+            }
+        }
+        tick(statistics, Ticker::IngestTables, report.tables as u64);
+        tick(statistics, Ticker::IngestBytes, report.bytes);
+        tick(statistics, Ticker::IngestFlushes, report.flushes as u64);
+        let micros = |histogram, time: Duration| record(statistics, histogram, time.as_micros() as u64);
+        micros(Histogram::IngestPrepare, report.prepared_in);
+        micros(Histogram::IngestCommit, report.committed_in);
+        micros(Histogram::IngestTotal, report.prepared_in + report.committed_in);
+        if report.way != IngestWay::Behind {
+            micros(Histogram::IngestLogSync, report.synced_in);
+            record(statistics, Histogram::IngestCommitLock, report.locked_for.as_nanos() as u64);
+        }
+        for (family, share) in prepared.shares() {
+            let tables = share.layers.iter().flatten();
+            let bytes = tables.clone().map(|table| table.meta.file_bytes).sum();
+            let family = family.name().to_owned();
+            self.context.notify(&Event::Ingested { family, tables: tables.count(), bytes });
+        }
+    }
+}

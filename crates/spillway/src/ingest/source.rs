@@ -1,0 +1,190 @@
+//! The caller's files as they are found, and the files that are made of them. What an ingest may do to either: it reads
+//! the caller's, and removes one only where it was moved and is still the file that was ingested; of its own it removes
+//! whatever was not committed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result};
+use vfs::{FileIdentity, FileKind, Metadata, Vfs};
+
+use super::options::IngestRequest;
+use crate::context::Context;
+
+/// A file that the caller names, as it was when it was first looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// As the caller wrote it.
+    pub path: PathBuf,
+    pub metadata: Metadata,
+}
+
+impl Source {
+    /// # Errors
+    /// `InvalidArgument`: not a regular file; links are not followed, and nothing is opened. `Io`: not there.
+    fn look(vfs: &dyn Vfs, path: &Path) -> Result<Source> {
+        let metadata = vfs.metadata(path)?;
+        let what = match metadata.kind {
+            FileKind::File => return Ok(Source { path: path.to_owned(), metadata }),
+            FileKind::Directory => "a directory: name the tables in it",
+            FileKind::Other => "a link, a pipe or a device: name the table itself, a regular file",
+        };
+        Err(Error::invalid_argument(what).at_path(path))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the file that the path names is not, or not as, it was.
+    pub fn check_unchanged(&self, vfs: &dyn Vfs) -> Result<()> {
+        match vfs.metadata(&self.path) {
+            Ok(now) if now == self.metadata => Ok(()),
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Err(changed(&self.path)),
+        }
+    }
+
+    /// Removes a file that was moved.
+    pub fn remove_moved(&self, vfs: &dyn Vfs) {
+        // Another file may have come there meanwhile, which was not ingested.
+        if let Err(error) = remove(vfs, &self.path, Some(self.metadata.identity)) {
+            tracing::warn!(%error, "a file was ingested, but could not be removed from where it was");
+        }
+    }
+}
+
+/// Removes what is at `path`, if there is anything, and if it is the file of that identity.
+fn remove(vfs: &dyn Vfs, path: &Path, identity: Option<FileIdentity>) -> Result<()> {
+    let remove = || match identity {
+        Some(identity) if vfs.metadata(path)?.identity != identity => Ok(()),
+        _ => vfs.remove_file(path),
+    };
+    remove().or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) })
+}
+
+/// The error for a file of the caller that is not what was looked at before.
+pub(super) fn changed(path: &Path) -> Error {
+    Error::invalid_argument("the file was changed or removed while it was being ingested; leave it alone until the end")
+        .at_path(path)
+}
+
+/// Looks at all files that the requests name.
+///
+/// # Errors
+/// `InvalidArgument`: a file that no ingest takes, or the same file twice.
+pub(super) fn look_at_all(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Vec<Source>>> {
+    let vfs = &*context.vfs;
+    let mut known: BTreeMap<FileIdentity, &Path> = BTreeMap::new();
+    let mut outside = Outside::of(context)?;
+    let mut all = Vec::with_capacity(requests.len());
+    for request in requests {
+        let mut sources = Vec::with_capacity(request.files.len());
+        for path in &request.files {
+            let source = Source::look(vfs, path)?;
+            outside.check(vfs, path)?;
+            if let Some(first) = known.insert(source.metadata.identity, path) {
+                let what = match first == path.as_path() {
+                    true => "the file is named twice in one ingest".to_owned(),
+                    false => format!("the same file as {}: an ingest takes each file once", first.display()),
+                };
+                return Err(Error::invalid_argument(what).at_path(path));
+            }
+            sources.push(source);
+        }
+        all.push(sources);
+    }
+    Ok(all)
+}
+
+/// Knows which directories are the database's.
+struct Outside {
+    own: Vec<PathBuf>,
+    /// Directories that are not, as callers wrote them.
+    others: Vec<PathBuf>,
+}
+
+impl Outside {
+    fn of(context: &Context) -> Result<Outside> {
+        let mut own = vec![context.vfs.canonicalize(&context.dir)?];
+        let log_dir = context.log_dir();
+        if log_dir != context.dir {
+            own.push(context.vfs.canonicalize(&log_dir)?);
+        }
+        Ok(Outside { own, others: Vec::new() })
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the file lies beside the database's own. It may be a table of it, and it may be taken for one
+    /// that a crash left behind.
+    fn check(&mut self, vfs: &dyn Vfs, path: &Path) -> Result<()> {
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        // Mostly the files come from one directory.
+        if self.others.last().is_some_and(|other| other == parent) {
+            return Ok(());
+        }
+        if self.own.contains(&vfs.canonicalize(parent)?) {
+            let what = "the file lies in the database's own directory: put tables to be ingested elsewhere";
+            return Err(Error::invalid_argument(what).at_path(path));
+        }
+        self.others.push(parent.to_owned());
+        Ok(())
+    }
+}
+
+/// A file made in the database's directory. Dropped, it is removed, unless it was kept.
+pub(super) struct MadeFile {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    /// As it was when it was finished.
+    finished: Option<Metadata>,
+    kept: bool,
+}
+
+impl MadeFile {
+    /// Before anything is made at `path`, where there is nothing.
+    pub fn at(vfs: Arc<dyn Vfs>, path: PathBuf) -> MadeFile {
+        MadeFile { vfs, path, finished: None, kept: false }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file is whole. Returns its size.
+    pub fn finish(&mut self) -> Result<u64> {
+        let metadata = self.vfs.metadata(&self.path)?;
+        self.finished = Some(metadata);
+        Ok(metadata.len)
+    }
+
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Whether it is still as it was when it was finished. A linked file has other names, by which it can be changed.
+    ///
+    /// # Errors
+    /// `Io`: that cannot be found out.
+    pub fn is_unchanged(&self) -> Result<bool> {
+        match self.vfs.metadata(&self.path) {
+            Ok(now) => Ok(self.finished == Some(now)),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for MadeFile {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        // The database may have been closed since, opened again, and have given the number to another file.
+        let identity = self.finished.map(|finished| finished.identity);
+        if let Err(error) = remove(&*self.vfs, &self.path, identity) {
+            tracing::warn!(%error, "cannot remove a table that was not ingested; the next open does");
+        }
+    }
+}

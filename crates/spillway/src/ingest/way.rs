@@ -1,0 +1,168 @@
+//! The modes that find their way free before the tables come: whatever an ingest overlaps in memory is flushed first,
+//! while writes that could bring more of it are kept out. Then its tables go under everything that memory holds, and can
+//! be given levels at once, before older entries of the queue have left it: nothing of theirs is in those (Q1).
+
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, Result, SeqNo};
+
+use super::latch::{KeyRange, LatchGuard, LatchSpan};
+use super::options::{IngestMode, IngestOptions};
+use super::overlap::Coverage;
+use crate::core::Core;
+use crate::family::Family;
+use crate::flush::flushable::Flushable;
+use crate::write::join::Joining;
+
+/// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
+const FLUSHES_OUTSIDE_MAX: usize = 3;
+
+/// What keeps others off an ingest's keys, and what it took.
+pub(super) struct Way<'a> {
+    pub latch: LatchGuard<'a>,
+    /// How often memtables were flushed: while others could write to the keys, and while they could not.
+    pub flushes: Flushes,
+}
+
+/// Flushes that an ingest waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flushes {
+    pub outside: usize,
+    pub inside: usize,
+}
+
+/// An entry of a family's queue, or its mutable memtable, that an ingest overlaps: it has to be in tables before.
+struct Met {
+    family: Arc<Family>,
+    entry: Arc<dyn Flushable>,
+    is_mutable: bool,
+}
+
+impl Core {
+    /// Sees to it that nothing in memory overlaps what is `covered`, and that nothing will as long as the way is kept, which
+    /// holds back others from all that `joining` touches.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: that takes a flush, or a number, and the options forbid it. `Busy`: it would have to wait, and
+    /// the options forbid that. `Closed`, `ReadOnly`.
+    pub(super) fn make_way(
+        &self,
+        joining: &[Joining],
+        covered: &[(Arc<Family>, Coverage)],
+        options: &IngestOptions,
+    ) -> Result<Way<'_>> {
+        let outside_max = match options.mode {
+            IngestMode::Blocking => 0,
+            IngestMode::FlushFirst => FLUSHES_OUTSIDE_MAX,
+            IngestMode::Flushable | IngestMode::Direct => 1,
+        };
+        let mut flushes = Flushes::default();
+        let mut latch = self.exclude_others(joining, options)?;
+        loop {
+            let met = self.met_in_memory(covered)?;
+            if met.is_empty() {
+                return Ok(Way { latch, flushes });
+            }
+            check_may_flush(options)?;
+            if flushes.outside < outside_max {
+                drop(latch);
+                flushes.outside += 1;
+                self.flush_met(&met)?;
+                latch = self.exclude_others(joining, options)?;
+            } else {
+                check_may_block(options)?;
+                flushes.inside += 1;
+                self.flush_met(&met)?;
+            }
+        }
+    }
+
+    /// Closes the gate for all writers, or latches what is touched.
+    fn exclude_others(&self, joining: &[Joining], options: &IngestOptions) -> Result<LatchGuard<'_>> {
+        let go_on = || self.check_writable();
+        let barrier = || drop(self.commit.lock());
+        if let IngestMode::Blocking | IngestMode::FlushFirst = options.mode {
+            return self.latches.acquire_all(&go_on, barrier);
+        }
+        let keys: Vec<KeyRange<'_>> = joining.iter().flat_map(Joining::keys).collect();
+        if options.no_slowdown && self.latches.look(&keys).is_none() {
+            return Err(busy("another ingest"));
+        }
+        self.latches.acquire(keys.iter().map(LatchSpan::of).collect(), &go_on, barrier)
+    }
+
+    /// The youngest entry of each family's memory that overlaps what is covered of it. Writes that have numbers are waited for:
+    /// they wait for nobody.
+    fn met_in_memory(&self, covered: &[(Arc<Family>, Coverage)]) -> Result<Vec<Met>> {
+        let numbered = self.commit.lock().last_seq;
+        self.pipeline.wait_visible(numbered)?;
+        let mut met = Vec::new();
+        for (family, coverage) in covered {
+            met.extend(youngest_met(family, coverage)?);
+        }
+        Ok(met)
+    }
+
+    /// Has the entries flushed, and whatever is older in their families.
+    fn flush_met(&self, met: &[Met]) -> Result<()> {
+        for Met { family, entry, is_mutable } in met {
+            if *is_mutable {
+                self.seal_for_flush(family)?;
+            }
+            let through = entry.largest_seq().unwrap_or(SeqNo::ZERO);
+            let mut state = self.state.lock();
+            let family = self.family_state(&mut state, family.id())?;
+            family.flush_wanted_through = family.flush_wanted_through.max(through);
+            drop(state);
+            self.state_changed.notify_all();
+        }
+        self.wait_until(|state| {
+            for Met { family, entry, .. } in met {
+                if self.family_state(state, family.id())?.has_in_memory(entry) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+fn youngest_met(family: &Arc<Family>, coverage: &Coverage) -> Result<Option<Met>> {
+    let view = family.view_full();
+    let mutable: Arc<dyn Flushable> = view.mutable.clone();
+    let entries = std::iter::once((mutable, true)).chain(view.queue.iter().cloned().map(|entry| (entry, false)));
+    for (entry, is_mutable) in entries {
+        if coverage.meets_entry(&entry)? {
+            return Ok(Some(Met { family: family.clone(), entry, is_mutable }));
+        }
+    }
+    Ok(None)
+}
+
+/// # Errors
+/// `InvalidArgument`, `Busy`: no memtable may be flushed for the ingest, writers stopped or not.
+fn check_may_flush(options: &IngestOptions) -> Result<()> {
+    if !options.allow_global_seqno {
+        return Err(needs_number("keys of the ingest are in memtables"));
+    }
+    if options.no_slowdown { Err(busy("a flush")) } else { Ok(()) }
+}
+
+/// # Errors
+/// `InvalidArgument`: writers may not be stopped for a flush.
+fn check_may_block(options: &IngestOptions) -> Result<()> {
+    match options.mode {
+        IngestMode::Blocking | IngestMode::FlushFirst if !options.allow_blocking_flush => Err(Error::invalid_argument(
+            "External file requires flush: keys of the ingest are in memtables, and allow_blocking_flush is off",
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn needs_number(why: &str) -> Error {
+    Error::invalid_argument(format!("Global seqno is required, but disabled: {why}, and allow_global_seqno is off"))
+}
+
+fn busy(what: &str) -> Error {
+    Error::new(ErrorKind::Busy, format!("the ingest would have to wait for {what} (no_slowdown was asked for)"))
+}

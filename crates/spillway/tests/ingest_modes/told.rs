@@ -1,0 +1,72 @@
+//! What statistics, properties and listeners are told of ingests.
+
+use std::sync::Arc;
+
+use base::extend::Event;
+use base::metrics::{Histogram, Ticker};
+use parking_lot::Mutex;
+use spillway::IngestMode;
+
+use super::common::{MODES, World, mode};
+
+#[test]
+fn every_way_is_counted_and_told() {
+    let world = World::inline();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let heard = events.clone();
+    world.whenever(move |_, event| match event {
+        Event::Ingested { tables, .. } => heard.lock().push(format!("{tables} ingested")),
+        Event::TablePlaced { level, .. } => heard.lock().push(format!("placed in {level}")),
+        _ => {}
+    });
+    for (round, ingest) in (0..).zip(MODES) {
+        let file = world.table(&format!("{round}"), round * 10..round * 10 + 5, "new");
+        let report = world.ingest(file, &mode(ingest)).expect("ingested");
+        assert!(report.committed_in >= report.synced_in + report.placed_in, "{report:?}");
+    }
+    world.put(1, "old");
+    world.ingest(world.table("over", 0..5, "newer"), &mode(IngestMode::Flushable)).expect("ingested");
+    world.ingest(world.table("flushes", 0..5, "newest"), &mode(IngestMode::Blocking)).expect("ingested");
+    assert_eq!(world.number("spillway.ingests-queued"), 0);
+    let statistics = world.db.statistics().expect("asked for");
+    let count = |ticker| statistics.count(ticker);
+    let ways = [Ticker::IngestUnder, Ticker::IngestAbove, Ticker::IngestBlocking, Ticker::IngestFlushFirst];
+    assert_eq!(ways.map(count), [1, 1, 2, 1]);
+    assert_eq!([Ticker::IngestDirect, Ticker::IngestBehind, Ticker::IngestTables].map(count), [1, 0, 6]);
+    assert!(count(Ticker::IngestBytes) > 6 * 500);
+    let placed = [Ticker::IngestPlacedL0, Ticker::IngestPlacedMiddle, Ticker::IngestPlacedLast].map(count);
+    assert_eq!(placed.iter().sum::<u64>(), 6, "{placed:?}");
+    assert_eq!(placed[2], 4, "the first four find nothing of theirs");
+    for histogram in [
+        Histogram::IngestPrepare,
+        Histogram::IngestCommit,
+        Histogram::IngestCommitLock,
+        Histogram::IngestLogSync,
+        Histogram::IngestTotal,
+        Histogram::IngestLink,
+    ] {
+        assert_eq!(statistics.distribution(histogram).count(), 6, "{histogram:?}");
+    }
+    let events = events.lock();
+    assert_eq!(events.iter().filter(|event| *event == "1 ingested").count(), 6);
+    assert_eq!(events.iter().filter(|event| event.starts_with("placed")).count(), 6);
+    assert_eq!(world.db.ingest_waits().waits, 0, "nobody else was there");
+}
+
+#[test]
+fn what_is_queued_is_told() {
+    let world = World::inline();
+    let file = world.table("new", 0..5, "new");
+    let seen = Arc::new(Mutex::new(None));
+    let heard = seen.clone();
+    world.whenever(move |db, event| {
+        if let Event::Ingested { .. } = event {
+            let number = |name| db.int_property(&db.default_family(), name).expect("a property");
+            let queued = (number("spillway.ingests-queued"), number("spillway.ingested-tables-queued"));
+            heard.lock().get_or_insert(queued);
+        }
+    });
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    assert_eq!(*seen.lock(), Some((1, 1)), "flushes come after it");
+    assert_eq!(world.number("spillway.ingests-queued"), 0);
+}

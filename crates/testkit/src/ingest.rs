@@ -1,0 +1,196 @@
+//! Ingests in the language of operations: what is brought in, and how.
+//!
+//! ```text
+//! ingest direct; file users; put a 1; delete-range c e; file users; merge a 2
+//! ingest flushable linked verified; excise users a k; excise sums a b; file sums; merge n u64:3; batch; put users q 1
+//! prepare p blocking; file users; put a 1      done up to the commit
+//! commit p
+//! abandon p
+//! ```
+//!
+//! The excises come first, then the files as they stand, then the batch. A file has each key once, and its range
+//! deletions do not touch its own entries. What names a family that does not exist is left out.
+
+use std::fmt;
+
+use crate::ops::{Action, Change, Key};
+
+/// Which of the ways an ingest takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    #[default]
+    Flushable,
+    Blocking,
+    FlushFirst,
+    Direct,
+}
+
+impl Way {
+    pub const ALL: [Way; 4] = [Way::Flushable, Way::Blocking, Way::FlushFirst, Way::Direct];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Way::Flushable => "flushable",
+            Way::Blocking => "blocking",
+            Way::FlushFirst => "flush-first",
+            Way::Direct => "direct",
+        }
+    }
+}
+
+/// How the files come into the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    #[default]
+    Copied,
+    Linked,
+    Moved,
+}
+
+/// A table to be made and brought in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub family: String,
+    pub entries: Vec<Action>,
+}
+
+impl File {
+    /// What the file does to its family, in an order that says the same: range deletions first, then keys, ascending,
+    /// each once.
+    pub fn changes(&self) -> Vec<Change> {
+        let is_range = |action: &&Action| matches!(action, Action::DeleteRange(..));
+        let ranges = self.entries.iter().filter(is_range);
+        let mut points: Vec<&Action> = self.entries.iter().filter(|action| !is_range(action)).collect();
+        points.sort_by(|a, b| a.key().cmp(b.key()));
+        points.dedup_by(|a, b| a.key() == b.key());
+        let ranges = ranges.filter(|action| matches!(action, Action::DeleteRange(start, end) if start < end));
+        ranges.chain(points).map(|action| Change { family: self.family.clone(), action: action.clone() }).collect()
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ingest {
+    pub way: Way,
+    pub source: Source,
+    /// Every block is read beforehand.
+    pub verified: bool,
+    /// At most one for each family.
+    pub excises: Vec<(String, Key, Key)>,
+    pub files: Vec<File>,
+    /// Rides along.
+    pub batch: Vec<Change>,
+}
+
+impl Ingest {
+    pub fn is_empty(&self) -> bool {
+        self.excises.is_empty() && self.files.is_empty() && self.batch.is_empty()
+    }
+
+    /// All of it as writes one after the other.
+    pub fn changes(&self) -> Vec<Change> {
+        let excise = |(family, start, end): &(String, Key, Key)| Change {
+            family: family.clone(),
+            action: Action::DeleteRange(start.clone(), end.clone()),
+        };
+        let files = self.files.iter().flat_map(File::changes);
+        self.excises.iter().map(excise).chain(files).chain(self.batch.iter().cloned()).collect()
+    }
+
+    /// Every ingest that lacks one thing of this one.
+    pub fn lesser(&self) -> Vec<Ingest> {
+        let mut all = Vec::new();
+        for at in 0..self.excises.len() {
+            all.push(Ingest { excises: without(&self.excises, at), ..self.clone() });
+        }
+        for (at, file) in self.files.iter().enumerate() {
+            all.push(Ingest { files: without(&self.files, at), ..self.clone() });
+            for entry in 0..file.entries.len() {
+                let mut lesser = self.clone();
+                let entries = without(&file.entries, entry);
+                lesser.files.splice(at..=at, [File { entries, ..file.clone() }]);
+                all.push(lesser);
+            }
+        }
+        for at in 0..self.batch.len() {
+            all.push(Ingest { batch: without(&self.batch, at), ..self.clone() });
+        }
+        if self.source != Source::Copied || self.verified {
+            all.push(Ingest { source: Source::Copied, verified: false, ..self.clone() });
+        }
+        if self.way != Way::Flushable {
+            all.push(Ingest { way: Way::Flushable, ..self.clone() });
+        }
+        all
+    }
+}
+
+/// The list without what stands there.
+pub(crate) fn without<T: Clone>(all: &[T], at: usize) -> Vec<T> {
+    let kept = all.iter().enumerate().filter(|(index, _)| *index != at);
+    kept.map(|(_, one)| one.clone()).collect()
+}
+
+impl fmt::Display for Ingest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.way.word())?;
+        match self.source {
+            Source::Copied => {}
+            Source::Linked => f.write_str(" linked")?,
+            Source::Moved => f.write_str(" moved")?,
+        }
+        if self.verified {
+            f.write_str(" verified")?;
+        }
+        for (family, start, end) in &self.excises {
+            let range = Action::DeleteRange(start.clone(), end.clone());
+            write!(f, "; excise {family} {}", range.operands())?;
+        }
+        for File { family, entries } in &self.files {
+            write!(f, "; file {family}")?;
+            entries.iter().try_for_each(|action| write!(f, "; {} {}", action.verb(), action.operands()))?;
+        }
+        if !self.batch.is_empty() {
+            f.write_str("; batch")?;
+            self.batch.iter().try_for_each(|change| write!(f, "; {change}"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Op;
+    use crate::parse;
+
+    fn ingest(line: &str) -> Ingest {
+        match parse::op(line).unwrap() {
+            Op::Ingest(ingest) => ingest,
+            other => panic!("no ingest: {other}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_its_ranges_then_its_keys_each_once() {
+        let ingest =
+            ingest("ingest flushable; file f; put b 1; delete-range a c; put a 2; merge b 3; delete-range d d");
+        let shown: Vec<String> = ingest.changes().iter().map(Change::to_string).collect();
+        assert_eq!(shown, ["delete-range f a c", "put f a 2", "put f b 1"]);
+    }
+
+    #[test]
+    fn what_is_less_lacks_one_thing() {
+        let whole = ingest("ingest direct moved; excise f a b; file f; put a 1; put b 2; batch; put f c 1");
+        let lesser: Vec<String> = whole.lesser().iter().map(Ingest::to_string).collect();
+        let expected = [
+            "direct moved; file f; put a 1; put b 2; batch; put f c 1",
+            "direct moved; excise f a b; batch; put f c 1",
+            "direct moved; excise f a b; file f; put b 2; batch; put f c 1",
+            "direct moved; excise f a b; file f; put a 1; batch; put f c 1",
+            "direct moved; excise f a b; file f; put a 1; put b 2",
+            "direct; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
+            "flushable moved; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
+        ];
+        assert_eq!(lesser, expected);
+    }
+}

@@ -1,0 +1,154 @@
+//! Ingests of a script: tables are made outside the database, brought in, and the caller's files looked at afterwards.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::Result as EngineResult;
+use spillway::{Family, IngestProgress, PreparedIngest, WriteBatch};
+
+use super::{Failure, Runner, add, differ};
+use crate::ingest::{Ingest, Source};
+use crate::model::Incarnation;
+use crate::ops::{Action, Durability};
+use crate::tables::{self, Tables};
+
+/// Where tables lie that are to be ingested.
+pub const TABLES_DIR: &str = "/tables";
+
+/// An ingest that was prepared, and the families that it was prepared for.
+pub(super) struct HeldIngest {
+    prepared: PreparedIngest,
+    ingest: Ingest,
+    families: BTreeMap<String, Incarnation>,
+}
+
+impl Runner {
+    pub(super) fn ingest(&mut self, ingest: &Ingest) -> Result<(), Failure> {
+        let ingest = self.model.applicable_ingest(ingest);
+        if ingest.is_empty() {
+            return Ok(());
+        }
+        self.attempted = ingest.changes();
+        let (prepared, tables) = self.prepared(&ingest)?;
+        let committed = self.commit_prepared(prepared, &ingest);
+        check_sources(&tables, &ingest, committed.is_ok())?;
+        committed?;
+        self.model.write(&ingest.changes(), Durability { sync: true, ..Durability::default() });
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self, name: &str, ingest: &Ingest) -> Result<(), Failure> {
+        let mut ingest = Ingest { batch: Vec::new(), ..ingest.clone() };
+        let is_single = |action: &Action| matches!(action, Action::SingleDelete(_));
+        // Whether they are defined would be known at the commit only.
+        ingest.files.iter_mut().for_each(|file| file.entries.retain(|action| !is_single(action)));
+        let ingest = self.model.applicable_ingest(&ingest);
+        self.abandon_prepared(name)?;
+        let (prepared, tables) = self.prepared(&ingest)?;
+        drop(tables); // linked or copied: the database needs the caller's names no more
+        let named = ingest.changes().into_iter().filter_map(|change| {
+            let incarnation = self.model.family(&change.family)?;
+            Some((change.family, incarnation))
+        });
+        let families = named.collect();
+        self.prepared.insert(name.to_owned(), HeldIngest { prepared, ingest, families });
+        Ok(())
+    }
+
+    /// Commits what was prepared, which fails where one of its families has gone.
+    pub(super) fn commit(&mut self, name: &str) -> Result<(), Failure> {
+        let Some(HeldIngest { prepared, ingest, families }) = self.prepared.remove(name) else { return Ok(()) };
+        let there = families.iter().all(|(family, incarnation)| self.model.family(family) == Some(*incarnation));
+        self.attempted = if there { ingest.changes() } else { Vec::new() };
+        let committed = self.commit_prepared(prepared, &ingest);
+        match (there, committed) {
+            (true, committed) => committed?,
+            (false, Err(_)) => return Ok(()),
+            (false, Ok(())) => return differ("an ingest into a family that was dropped was committed"),
+        }
+        if !ingest.is_empty() {
+            self.model.write(&ingest.changes(), Durability { sync: true, ..Durability::default() });
+        }
+        Ok(())
+    }
+
+    /// Drops what was prepared; its files go.
+    pub(super) fn abandon_prepared(&mut self, name: &str) -> Result<(), Failure> {
+        let Some(HeldIngest { prepared, .. }) = self.prepared.remove(name) else { return Ok(()) };
+        let (before, tables) = (self.table_files()?, prepared.files());
+        drop(prepared);
+        let after = self.table_files()?;
+        if after + tables != before {
+            return differ(format!("{before} table files became {after} as an ingest of {tables} was abandoned"));
+        }
+        Ok(())
+    }
+
+    fn table_files(&self) -> Result<usize, Failure> {
+        let names = self.vfs.read_dir(&self.dir)?;
+        Ok(names.iter().filter(|name| name.ends_with(".sst")).count())
+    }
+
+    fn prepared(&mut self, ingest: &Ingest) -> Result<(PreparedIngest, Tables), Failure> {
+        self.find_tables_made()?;
+        let mut made = self.tables_made;
+        let mut next_path = || {
+            made += 1;
+            Path::new(TABLES_DIR).join(format!("{made:06}.sst"))
+        };
+        let tables = Tables::make(self.db(), &self.vfs, ingest, &mut next_path);
+        self.tables_made = made;
+        let (tables, requests) = tables?;
+        let prepared = self.db().prepare_ingest(&requests, &tables::options(ingest), &IngestProgress::default());
+        check_sources(&tables, ingest, false)?;
+        Ok((prepared?, tables))
+    }
+
+    /// A life before may have left some.
+    fn find_tables_made(&mut self) -> EngineResult<()> {
+        if self.tables_made == 0 {
+            self.vfs.create_dir_all(Path::new(TABLES_DIR))?;
+            let names = self.vfs.read_dir(Path::new(TABLES_DIR))?;
+            let numbers = names.iter().filter_map(|name| name.strip_suffix(".sst")?.parse::<u64>().ok());
+            self.tables_made = numbers.max().unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    fn commit_prepared(&self, prepared: PreparedIngest, ingest: &Ingest) -> Result<(), Failure> {
+        let before = self.db().latest_sequence_number();
+        let report = if ingest.batch.is_empty() {
+            self.db().commit_ingest(prepared)?
+        } else {
+            let mut batch = WriteBatch::new();
+            for change in &ingest.batch {
+                add(&mut batch, &*self.live(&change.family)?, &change.action);
+            }
+            self.db().write_with_ingest(&batch, prepared)?
+        };
+        let after = self.db().latest_sequence_number();
+        if after < before || (!ingest.is_empty() && report.last > after) {
+            return differ(format!(
+                "{} was visible, now {} is, after an ingest through {}",
+                before.0, after.0, report.last.0
+            ));
+        }
+        Ok(())
+    }
+
+    fn live(&self, name: &str) -> Result<Arc<Family>, Failure> {
+        match self.family(name)? {
+            Some((family, _)) => Ok(family),
+            None => differ(format!("the model has no family {name}")),
+        }
+    }
+}
+
+/// The caller's files are untouched, unless they were to be moved and were.
+fn check_sources(tables: &Tables, ingest: &Ingest, committed: bool) -> Result<(), Failure> {
+    match tables.gone() {
+        Some(path) if !committed || ingest.source != Source::Moved => differ(format!("{} is gone", path.display())),
+        _ => Ok(()),
+    }
+}
