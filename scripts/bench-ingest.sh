@@ -3,14 +3,15 @@
 #
 #     scripts/bench-ingest.sh [overlap|writers|load ...]      all three where none is named
 #
-# To try the script, SECONDS_PER_RUN, ROUNDS and ROWS make it shorter, and RESULTS is another folder than bench/results, of
-# which nothing is drawn. With the defaults and two processors, overlap takes about 1 minute, writers 9, load 1.
+# To try the script, SECONDS_PER_RUN, ROUNDS, ROWS and SYNC_RATE make it smaller, and RESULTS is another folder than
+# bench/results, of which nothing is drawn. With the defaults and two processors, overlap takes about 1 minute, writers 9, load 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${SECONDS_PER_RUN:-4}
 rounds=${ROUNDS:-10}
 rows=${ROWS:-1000000}
+sync_rate=${SYNC_RATE:-1000}
 results=${RESULTS:-bench/results}
 work=${WORK:-$(mktemp -d)}
 bin=${CARGO_TARGET_DIR:-target}/release/spillway-bench
@@ -31,7 +32,8 @@ run_overlap() {
 
 # writers LOAD SYNC MODES: pairs of runs with and without ingests.
 writers() {
-    ingest --part=writers --loads="$1" --sync="$2" --mode="$3" --seconds="$seconds" --warmup=0.3 --rounds="$rounds"
+    ingest --part=writers --loads="$1" --sync="$2" --mode="$3" --seconds="$seconds" --warmup=0.3 --rounds="$rounds" \
+        --sync_rate="$sync_rate"
 }
 
 run_writers() {

@@ -12,8 +12,10 @@ use std::sync::Arc;
 use base::{Error, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
+use crate::ingest::record::IngestRecord;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
+use crate::version::table_file::FileMeta;
 
 /// Problems that a report lists; a database with more needs no longer list.
 const PROBLEMS_MAX: usize = 1000;
@@ -140,6 +142,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         bytes_done: 0,
         bytes_total: 0,
         verified: BTreeSet::new(),
+        queued: Vec::new(),
     };
     check.run()?;
     let mut report = check.report;
@@ -160,6 +163,8 @@ struct Check<'a> {
     bytes_total: u64,
     /// Tables' files that have been read: virtual tables can share one.
     verified: BTreeSet<FileNumber>,
+    /// Ingests that the logs hold, those that were linked since included.
+    queued: Vec<IngestRecord>,
 }
 
 impl Check<'_> {
@@ -172,7 +177,9 @@ impl Check<'_> {
             self.check_family(family);
         }
         self.check_logs(&logs);
-        self.find_superfluous(&logs)
+        let queued = self.queued_tables();
+        self.check_queued(&queued);
+        self.find_superfluous(&logs, &queued)
     }
 
     fn vfs(&self) -> &dyn Vfs {
@@ -187,9 +194,10 @@ impl Check<'_> {
         (self.progress)(&CheckStep { path, bytes_done: self.bytes_done, bytes_total: self.bytes_total });
     }
 
-    fn find_superfluous(&mut self, logs: &logs::FoundLogs) -> Result<()> {
-        let tables = self.recovered.families.iter().flat_map(|family| &family.tables);
-        let tables: BTreeSet<FileNumber> = tables.map(|(_, meta)| meta.physical_number()).collect();
+    fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
+        let tables = self.recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let tables = tables.chain(queued.iter().map(|queued| &queued.meta));
+        let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {

@@ -1,6 +1,6 @@
 //! Spillway: an embedded LSM key-value store whose foreground writes wait for nothing but their own log record.
 //!
-//! The folders follow the lives of data: `write`, `read`, `flush`, `version`, `compaction`. `ARCHITECTURE.md` at the
+//! The folders follow the lives of data: `write`, `read`, `flush`, `ingest`, `version`, `compaction`. `ARCHITECTURE.md` at the
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 
 pub mod check;
@@ -58,6 +58,9 @@ mod pages {
 
     #[doc = include_str!("../../../docs/configuration.md")]
     struct Configuration;
+
+    #[doc = include_str!("../../../docs/ingest.md")]
+    struct Ingest;
 
     #[doc = include_str!("../../../docs/memtables.md")]
     struct Memtables;

@@ -59,7 +59,7 @@ fn an_ingest_is_seen_at_once_and_after_a_reopen_and_not_by_older_snapshots() {
     let before = db.snapshot();
     let over = table(dir.path(), "over.sst", (50..150).step_by(2), "over");
     let apart = table(dir.path(), "apart.sst", 500..600, "apart");
-    let report = db.ingest(&family, &[over.clone()], &IngestOptions::default()).expect("ingested");
+    let report = db.ingest(&family, std::slice::from_ref(&over), &IngestOptions::default()).expect("ingested");
     assert_eq!((report.under, report.above, report.tables), (0, 1, 1), "it overlaps the memtable");
     let report = db.ingest(&family, &[apart], &IngestOptions::default()).expect("ingested");
     assert_eq!((report.under, report.above, report.tables), (1, 0, 1), "it does not");
@@ -198,4 +198,31 @@ fn what_is_prepared_and_dropped_leaves_nothing() {
     drop(prepared);
     assert_eq!(vfs.read_dir(&at).expect("listed").len(), before);
     assert!(file.exists());
+}
+
+#[test]
+fn a_check_knows_tables_that_only_the_log_names() {
+    let dir = tempfile::tempdir().expect("temp");
+    let at = dir.path().join("db");
+    let held_back =
+        FamilyOptions { min_write_buffer_number_to_merge: 8, max_write_buffer_number: 9, ..FamilyOptions::default() };
+    let db = Db::open(&at, &options().family("default", held_back)).expect("open");
+    let family = db.default_family();
+    put(&db, &family, 5, "old");
+    let file = table(dir.path(), "in.sst", [5, 6, 7], "in");
+    db.ingest(&family, &[file], &IngestOptions::default()).expect("ingested");
+    db.close().expect("closed");
+    let check = || spillway::check::check(&at, &Default::default(), &mut |_| {}).expect("a database");
+    let report = check();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert!(
+        report.superfluous.iter().all(|path| path.extension().is_none_or(|ext| ext != "sst")),
+        "{:?}",
+        report.superfluous
+    );
+    assert_eq!((report.tables, report.log_batches), (1, 1), "the memtable below keeps it in the queue");
+    let table = std::fs::read_dir(&at).expect("listed").map(|entry| entry.expect("read").path());
+    let table = table.into_iter().find(|path| path.extension().is_some_and(|ext| ext == "sst")).expect("one table");
+    std::fs::remove_file(table).expect("removed");
+    assert_eq!(check().problems.len(), 1, "it is missing");
 }

@@ -128,7 +128,7 @@ impl Worker {
             *made += 1;
             self.dir.join(format!("{}-{made}.sst", self.number))
         };
-        let (_tables, requests) = Tables::make(&self.db, &self.vfs, &both, &mut next_path).expect("tables");
+        let (tables, requests) = Tables::make(&self.db, &self.vfs, &both, &mut next_path).expect("tables");
         let options = tables::options(&both);
         let prepared = self.db.prepare_ingest(&requests, &options, &IngestProgress::default()).expect("prepared");
         let report = match ingest.batch.is_empty() {
@@ -136,6 +136,8 @@ impl Worker {
             false => self.db.write_with_ingest(&self.batch_of(&ingest.batch), prepared),
         };
         let last = report.expect("ingested").last;
+        drop(tables);
+        self.vfs.sync_dir(&self.dir).expect("synced"); // or a file system in memory remembers all names for ever
         self.durable.fetch_max(last.0, Ordering::AcqRel);
         last
     }

@@ -102,7 +102,7 @@ impl Generator {
 
     fn ingest(&mut self) -> Ingest {
         let way = *self.random.pick(&Way::ALL);
-        let source = *self.random.pick(&[Source::Copied, Source::Linked, Source::Moved]);
+        let source = *self.random.pick(&Source::ALL);
         let mut ingest = Ingest { way, source, verified: self.random.chance(20), ..Ingest::default() };
         for _ in 0..1 + self.random.below(3) {
             let family = self.name(&FAMILIES);

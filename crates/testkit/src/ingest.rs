@@ -43,8 +43,23 @@ impl Way {
 pub enum Source {
     #[default]
     Copied,
+    /// And the number written into the copies.
+    Numbered,
     Linked,
     Moved,
+}
+
+impl Source {
+    pub const ALL: [Source; 4] = [Source::Copied, Source::Numbered, Source::Linked, Source::Moved];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Source::Copied => "copied",
+            Source::Numbered => "numbered",
+            Source::Linked => "linked",
+            Source::Moved => "moved",
+        }
+    }
 }
 
 /// A table to be made and brought in.
@@ -133,10 +148,8 @@ pub(crate) fn without<T: Clone>(all: &[T], at: usize) -> Vec<T> {
 impl fmt::Display for Ingest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.way.word())?;
-        match self.source {
-            Source::Copied => {}
-            Source::Linked => f.write_str(" linked")?,
-            Source::Moved => f.write_str(" moved")?,
+        if self.source != Source::Copied {
+            write!(f, " {}", self.source.word())?;
         }
         if self.verified {
             f.write_str(" verified")?;

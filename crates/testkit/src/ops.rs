@@ -21,7 +21,7 @@
 
 use std::fmt;
 
-use crate::ingest::{Ingest, without};
+use crate::ingest::{Ingest, Way, without};
 use crate::random::Random;
 
 /// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
@@ -295,6 +295,20 @@ impl fmt::Display for Op {
             Op::Move(name, step) => write!(f, "move {name} {step}"),
             Op::Close(name) => write!(f, "close {name}"),
             Op::Check => f.write_str("check"),
+        }
+    }
+}
+
+impl Script {
+    /// Has all ingests go this way; batches ride along with flushable ones only.
+    pub fn ingest_by(&mut self, way: Way) {
+        for op in &mut self.ops {
+            if let Op::Ingest(ingest) | Op::Prepare(_, ingest) = op {
+                ingest.way = way;
+                if way != Way::Flushable {
+                    ingest.batch.clear();
+                }
+            }
         }
     }
 }

@@ -109,12 +109,13 @@ fn ingest(text: &str) -> Result<Ingest, ParseError> {
     let mut ingest = Ingest::default();
     let mut parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
     for word in parts.next().unwrap_or_default().split_whitespace() {
-        match (Way::ALL.into_iter().find(|way| way.word() == word), word) {
-            (Some(way), _) => ingest.way = way,
-            (None, "linked") => ingest.source = Source::Linked,
-            (None, "moved") => ingest.source = Source::Moved,
-            (None, "verified") => ingest.verified = true,
-            (None, word) => return Err(format!("`{word}` says nothing of an ingest")),
+        let way = Way::ALL.into_iter().find(|way| way.word() == word);
+        let source = Source::ALL.into_iter().find(|source| source.word() == word);
+        match (way, source, word) {
+            (Some(way), ..) => ingest.way = way,
+            (_, Some(source), _) => ingest.source = source,
+            (.., "verified") => ingest.verified = true,
+            (.., word) => return Err(format!("`{word}` says nothing of an ingest")),
         }
     }
     let mut in_batch = false;
@@ -259,7 +260,7 @@ batch put users a 1; merge sums n u64:3; delete-range users b c; sync
 ingest flushable; file users; put a 1; delete b; single-delete c; merge d 1; delete-range e f; file sums; merge n u64:1
 ingest direct linked verified; excise users a c; excise sums "" z
 ingest blocking moved; excise users a c; file users; put a x*500; batch; put users q 1; merge sums n u64:1
-prepare p flush-first; file users; put a 1
+prepare p flush-first numbered; file users; put a 1
 commit p
 abandon p
 sync

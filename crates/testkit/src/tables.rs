@@ -88,6 +88,7 @@ pub fn options(ingest: &Ingest) -> IngestOptions {
         mode,
         link_files: ingest.source == Source::Linked,
         move_files: ingest.source == Source::Moved,
+        write_global_seqno: ingest.source == Source::Numbered,
         verify_checksums_before_ingest: ingest.verified,
         ..IngestOptions::default()
     }

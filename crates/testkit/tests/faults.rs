@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use testkit::ingest::Way;
 use testkit::{faults, ops, parse, threads};
 use vfs::{Fault, FaultCode, Operation, Rule};
 
@@ -34,24 +35,28 @@ fn faults_of(operation: Operation) -> Vec<Fault> {
 }
 
 fn fail_every_call(name: &'static str, profile: &'static str) {
+    fail_calls(life(name, profile), 1);
+}
+
+/// Every so manieth call of each operation fails.
+fn fail_calls(script: ops::Script, stride: usize) {
     threads::within(LIMIT, move || {
-        let script = life(name, profile);
         let (mut runs, mut fired) = (0u64, 0u64);
-        for (operation, calls) in faults::count_calls(&script).unwrap() {
-            for nth in 1..=calls {
+        for (at, (operation, calls)) in faults::count_calls(&script).unwrap().into_iter().enumerate() {
+            for nth in (1 + (at % stride) as u64..=calls).step_by(stride) {
                 for fault in faults_of(operation) {
                     for sticky in [false, true] {
                         let rule = Rule::new(fault).on(operation).nth(nth);
                         let rule = if sticky { rule.sticky() } else { rule };
                         let outcome = faults::run_with(&script, std::slice::from_ref(&rule));
-                        let outcome = outcome.unwrap_or_else(|e| panic!("{profile}, {rule:?}: {e}"));
+                        let outcome = outcome.unwrap_or_else(|e| panic!("{}, {rule:?}: {e}\n{script}", script.profile));
                         runs += 1;
                         fired += u64::from(outcome.fired > 0);
                     }
                 }
             }
         }
-        println!("{name}, {profile}: {runs} runs");
+        println!("{}: {runs} runs", script.profile);
         assert!(fired * 10 > runs * 9, "only {fired} of {runs} faults came about");
     });
 }
@@ -67,13 +72,18 @@ fn a_small_life_with_written_logs() {
 }
 
 #[test]
-fn a_life_with_ingests() {
-    for profile in ["tiny", "queued"] {
-        fail_every_call("ingest.txt", profile);
-    }
-}
-
-#[test]
 fn a_full_life() {
     fail_every_call("full.txt", "tiny");
+}
+
+/// `SPILLWAY_EFFORT=1` has every call fail.
+#[test]
+fn lives_with_ingests() {
+    let stride = if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { 1 } else { 7 };
+    let profiles = ["tiny", "queued", "vector", "static-levels"];
+    for (way, profile) in Way::ALL.into_iter().zip(profiles) {
+        let mut script = life("ingest.txt", profile);
+        script.ingest_by(way);
+        fail_calls(script, stride);
+    }
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{Db, ErrorKind, ReadOptions, WriteOptions};
+use spillway::{Db, ErrorKind, IngestOptions, ReadOptions, TableWriter, WriteOptions};
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
 use testkit::threads::within;
@@ -132,6 +132,35 @@ fn a_full_tmpfs() {
 #[test]
 fn a_full_ext4() {
     fill_a_real_disk("ext4 on a loop device", Mount::ext4);
+}
+
+/// An ingest that the disk has no room for leaves nothing, and is done again once there is room.
+#[test]
+fn an_ingest_onto_a_full_disk() {
+    within(LIMIT, || {
+        let memory = MemoryVfs::new(1);
+        let vfs: Arc<dyn Vfs> = memory.clone();
+        let profile = profile::by_name("tiny").unwrap();
+        let db = open(&vfs, Path::new("/db"), profile);
+        let family = db.default_family();
+        db.put(&family, b"k", b"old", &WriteOptions::synced()).unwrap();
+        let file = Path::new("/file.sst").to_owned();
+        let mut table = TableWriter::create(vfs.clone(), &file, &family.options()).unwrap();
+        (0..100u64).for_each(|number| table.put(&number.to_be_bytes(), &value(number)).unwrap());
+        let bytes = table.finish().unwrap().file_bytes;
+        let used: u64 = memory.all_files().iter().map(|path| vfs.metadata(path).unwrap().len).sum();
+        let before = memory.all_files();
+        for room in [0, 1000, bytes / 2, bytes - 1] {
+            memory.set_capacity(Some(used + room));
+            let error = db.ingest(&family, std::slice::from_ref(&file), &IngestOptions::default()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error:?}");
+            assert_eq!(memory.all_files(), before, "{room} bytes were free");
+        }
+        db.put(&family, b"k", b"new", &WriteOptions::synced()).unwrap();
+        memory.set_capacity(None);
+        db.ingest(&family, &[file], &IngestOptions::default()).unwrap();
+        check(&db, 100);
+    });
 }
 
 #[test]

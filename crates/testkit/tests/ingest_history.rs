@@ -414,6 +414,31 @@ fn a_table_that_the_log_names_and_is_not_there_stops_replay() {
     }
 }
 
+/// What one database prepared is not committed by another, nor by a later opening of the same.
+#[test]
+fn an_ingest_is_committed_by_the_database_that_prepared_it() {
+    let memory = MemoryVfs::new(1);
+    let vfs: Arc<dyn Vfs> = memory.clone();
+    let prepare = |db: &Db, name: &str| {
+        let request = request(db, vec![table(&vfs, name, &["k"])], None);
+        db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).unwrap()
+    };
+    let first = open(vfs.clone(), "tiny");
+    let second = Db::open("/other", &options(vfs.clone(), "tiny")).unwrap();
+    let error = second.commit_ingest(prepare(&first, "1")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+    let of_first = request(&first, vec![table(&vfs, "2", &["k"])], None);
+    let error = second.prepare_ingest(&[of_first], &IngestOptions::default(), &IngestProgress::default());
+    assert_eq!(error.map(drop).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let prepared = prepare(&first, "3");
+    first.close().unwrap();
+    drop(first);
+    let again = open(vfs.clone(), "tiny");
+    assert_eq!(again.commit_ingest(prepared).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!([get(&second, "k"), get(&again, "k")], [None, None]);
+    assert_eq!(table_files(&memory), BTreeMap::new());
+}
+
 /// Pebble: ingests held the commit lock over syncs and reads. Here any call to the file system stands still in the midst
 /// of an ingest, and everybody else goes on: writers, readers, snapshots.
 #[test]

@@ -76,6 +76,7 @@ impl Stress {
             table.put(&3u64.to_be_bytes(), b"ingested").unwrap();
             table.finish().unwrap();
             self.db.ingest(&family, &[file], &IngestOptions { move_files: true, ..IngestOptions::default() }).unwrap();
+            self.vfs.sync_dir(&dir).unwrap();
             let iterator = self.db.iter(&family, &ReadOptions::default()).unwrap();
             self.db.drop_family(&family).unwrap();
             let mut iterator = iterator;

@@ -58,7 +58,7 @@ fn scripts_reach_queued_ingests_and_virtual_tables() {
     for name in ["queued", "tiny"] {
         let profile = profile::by_name(name).unwrap();
         for seed in 0..SEEDS / 2 {
-            let script = generate::script(seed, &profile, OPERATIONS);
+            let script = generate::script(seed, &profile, 60 + 10 * seed as usize); // ends before the next flush
             let files = run::run_and_look(&script, |runner| runner.db().live_files()).unwrap();
             queued += files.iter().filter(|file| file.is_queued).count();
             parts += files.iter().filter(|file| file.is_virtual).count();

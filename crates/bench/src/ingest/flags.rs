@@ -223,9 +223,9 @@ flags::flags! {
     rows: u64 = 1_000_000;
     /// load: the command line's program; next to this one where not given.
     spillway: String = String::new();
-    /// load: RocksDB's programs.
+    /// load: the program of RocksDB that loads rows.
     ldb: String = "ldb".to_owned();
-    /// load: the same.
+    /// load: the program of RocksDB that makes rows itself.
     db_bench: String = "db_bench".to_owned();
     /// Bytes of a value.
     value_size: usize = 100;

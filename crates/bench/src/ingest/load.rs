@@ -229,8 +229,7 @@ fn follow(vfs: &dyn Vfs, child: &mut Child) -> Result<(bool, Duration, Vec<u8>)>
 }
 
 fn check_rows(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, way: &Way, path: &Path) -> Result<()> {
-    let mut options = OpenOptions::default();
-    options.vfs = vfs.clone();
+    let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::default() };
     let db = Db::open(path, &options)?;
     let mut cursor = db.iter(&db.default_family(), &ReadOptions::default())?;
     let mut rows = 0;

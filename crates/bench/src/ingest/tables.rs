@@ -237,7 +237,7 @@ mod tests {
     fn a_value_tells_its_key() {
         let mut entries = Entries::new(&IngestFlags::default(), 1);
         let number = entries.draw(0, 1000);
-        assert!(number % 2 == 0 && number < 1000);
+        assert!(number.is_multiple_of(2) && number < 1000);
         let (key, value) = entries.entry(number);
         assert_eq!((key.len(), value.len()), (16, 100));
         assert!(value.starts_with(format!("{number:016x}").as_bytes()));

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::options::DbOptions;
 use base::{Error, Result};
 use rustix::thread::set_current_timer_slack;
 use spillway::{DEFAULT_FAMILY, Db, Family, IngestMode, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
@@ -102,7 +101,7 @@ impl Run<'_> {
         let db = self.open(&path, vfs)?;
         let family = db.default_family();
         let done = self.drive(vfs.as_ref(), &db, &family)?;
-        let waited = longest_wait(&db);
+        let waited = longest_wait(&db, &family)?;
         self.check(&db, &family, &done)?;
         db.close()?;
         drop(family);
@@ -116,7 +115,6 @@ impl Run<'_> {
     fn open(&self, path: &Path, vfs: &Arc<dyn Vfs>) -> Result<Db> {
         let family = family_options(self.flags.write_buffer_size);
         let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
-        options.db = DbOptions { statistics: true, ..options.db };
         options.vfs = vfs.clone();
         Db::open(path, &options)
     }

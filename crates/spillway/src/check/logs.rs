@@ -9,6 +9,7 @@ use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
+use crate::ingest::record::IngestRecord;
 use crate::replay::row::{self, FoundLog};
 use crate::version::file_name::{self, FileType};
 use crate::write::batch::BatchReader;
@@ -73,18 +74,22 @@ impl Check<'_> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
         let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, later };
-        let (vfs, report) = (&*self.options.vfs, &mut self.report);
-        let end = log::replay(vfs, path, &options, &mut |record| {
-            if record.kind != RecordKind::Batch {
+        let vfs = self.options.vfs.clone();
+        let (report, queued) = (&mut self.report, &mut self.queued);
+        let end = log::replay(&*vfs, path, &options, &mut |record| {
+            let numbers = match record.kind {
+                RecordKind::Batch => check_batch(report, record.payload),
+                RecordKind::Ingest => check_ingest(report, record.payload, queued),
+                _ => return Ok(()),
+            };
+            let Some((first, last_in_record)) = numbers.map_err(|error| error.at_offset(record.offset))? else {
                 return Ok(());
-            }
-            let numbers = check_batch(report, record.payload).map_err(|error| error.at_offset(record.offset))?;
-            let Some((first, last_in_batch)) = numbers else { return Ok(()) };
+            };
             if first <= *last {
-                let what = format!("a batch starts with number {first}, after {last}");
+                let what = format!("a record starts with number {first}, after {last}");
                 return Err(Error::corruption(what).at_offset(record.offset));
             }
-            *last = last_in_batch;
+            *last = last_in_record;
             Ok(())
         })?;
         if let EndReason::Unfinished { .. } = end.reason {
@@ -113,6 +118,27 @@ impl Check<'_> {
             FramedEnd::Clean | FramedEnd::Zeros { .. } | FramedEnd::OtherLog { .. } => Ok(()),
         }
     }
+}
+
+/// As [`check_batch`], of an ingest and the batch that rides with it. Notes its tables.
+fn check_ingest(
+    report: &mut CheckReport,
+    payload: &[u8],
+    queued: &mut Vec<IngestRecord>,
+) -> Result<Option<(SeqNo, SeqNo)>> {
+    let (record, batch) = IngestRecord::decode(payload)?;
+    let (first, mut last) = (record.first, record.last());
+    queued.push(record);
+    if !batch.is_empty()
+        && let Some((first_in_batch, last_in_batch)) = check_batch(report, batch)?
+    {
+        if first_in_batch.0 != last.0 + 1 {
+            let what = format!("the batch beside an ingest starts with number {first_in_batch}, after {last}");
+            return Err(Error::corruption(what));
+        }
+        last = last_in_batch;
+    }
+    Ok(Some((first, last)))
 }
 
 /// Returns the first and the last number of the batch; `None` where it changes nothing.

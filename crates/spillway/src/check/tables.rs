@@ -8,10 +8,48 @@ use table::{BlockBasedTable, Table, TableContext, TableReadOptions};
 use vfs::IoClass;
 
 use super::Check;
+use crate::ingest::record::numbered;
 use crate::tables::counted;
 use crate::version::file_name::{self, FileType};
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
+
+/// A table that a log names and that has no level yet.
+pub(super) struct QueuedTable<'a> {
+    pub family: &'a RecoveredFamily,
+    pub meta: FileMeta,
+}
+
+impl<'a> Check<'a> {
+    /// The tables of ingests that no flush has linked.
+    pub(super) fn queued_tables(&self) -> Vec<QueuedTable<'a>> {
+        let mut tables = Vec::new();
+        let recovered = self.recovered;
+        for record in &self.queued {
+            let shape = record.shape();
+            for share in &record.families {
+                let family = recovered.families.iter().find(|family| family.id == share.family);
+                let Some(family) = family.filter(|family| !family.has_linked(record.first, record.last())) else {
+                    continue;
+                };
+                for (i, layer) in share.layers.iter().enumerate() {
+                    let number = shape.number_of_layer(record.first, i);
+                    let metas = layer.iter().map(|table| numbered(table.meta.clone(), number));
+                    tables.extend(metas.map(|meta| QueuedTable { family, meta }));
+                }
+            }
+        }
+        tables
+    }
+
+    pub(super) fn check_queued(&mut self, tables: &[QueuedTable<'_>]) {
+        for QueuedTable { family, meta } in tables {
+            if let Some(order) = self.order_named(&family.comparator) {
+                self.check_one(meta, &InternalOrder::new(order));
+            }
+        }
+    }
+}
 
 impl Check<'_> {
     pub(super) fn check_family(&mut self, family: &RecoveredFamily) {
@@ -26,6 +64,7 @@ impl Check<'_> {
         let order = InternalOrder::new(order);
         for (_, meta) in &family.tables {
             self.check_one(meta, &order);
+            self.check_largest_number(meta);
         }
         self.check_levels(family, &order);
     }
@@ -48,10 +87,13 @@ impl Check<'_> {
         self.report.table_bytes += meta.file_bytes;
         self.report.last_seq = self.report.last_seq.max(meta.largest_seq);
         self.report.table_entries += self.report.take(result).unwrap_or_default();
+    }
+
+    fn check_largest_number(&mut self, meta: &FileMeta) {
         if meta.largest_seq > self.recovered.last_seq {
             let (largest, last) = (meta.largest_seq, self.recovered.last_seq);
             let what = format!("the table's largest number is {largest}, but the MANIFEST's last is {last}");
-            self.report.problem(Error::corruption(what).at_path(path));
+            self.report.problem(Error::corruption(what).at_path(self.path_of(meta)));
         }
     }
 

@@ -132,7 +132,7 @@ struct Build {
 enum Stage {
     Waiting,
     Claimed,
-    Done(Result<Built>),
+    Done(Box<Result<Built>>),
     Taken,
 }
 
@@ -177,7 +177,7 @@ impl Build {
         let mut stage = self.stage.lock();
         loop {
             match std::mem::replace(&mut *stage, Stage::Taken) {
-                Stage::Done(result) => return result,
+                Stage::Done(result) => return *result,
                 other => *stage = other,
             }
             self.changed.wait(&mut stage);
@@ -185,7 +185,7 @@ impl Build {
     }
 
     fn end(&self, result: Result<Built>) {
-        *self.stage.lock() = Stage::Done(result);
+        *self.stage.lock() = Stage::Done(Box::new(result));
         self.changed.notify_all();
     }
 }

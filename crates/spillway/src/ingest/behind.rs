@@ -68,7 +68,10 @@ impl Core {
             return refused("compactions made entries final before allow_ingest_behind was set; compact them first");
         }
         if spans.iter().any(|span| state.compactions.writes_into(order, last, span)) {
-            return Err(Error::new(ErrorKind::Busy, "another ingest is bringing tables into the last level; try again"));
+            return Err(Error::new(
+                ErrorKind::Busy,
+                "another ingest is bringing tables into the last level; try again",
+            ));
         }
         Ok(state.compactions.reserve(spans.into_iter().map(|span| (last, span)).collect()))
     }

@@ -55,8 +55,8 @@ impl Core {
         batch: Option<&WriteBatch>,
     ) -> Result<IngestReport> {
         self.check_writable()?;
-        prepared.check_unchanged()?;
         let start = self.context.vfs.now();
+        prepared.check_made_for(&self.context)?;
         prepared.check_unchanged()?;
         let batch = batch.filter(|batch| !batch.is_empty());
         let mut report = IngestReport::of(&prepared);

@@ -43,7 +43,7 @@ pub(super) enum Found {
     /// Nothing but a footer and properties.
     Empty,
     /// And, where the options want a number written into the file, where that goes.
-    Table(IngestTable, Option<u64>),
+    Table(Box<IngestTable>, Option<u64>),
     /// A table that cannot be given a number as it is: its entries are to be written into another.
     ToRewrite(Arc<BlockBasedTable>),
 }
@@ -88,7 +88,7 @@ impl Candidate<'_> {
             ..FileMeta::default()
         };
         let number_at = options.write_global_seqno.then(|| number_offset(&table)).transpose()?;
-        Ok(Found::Table(IngestTable { meta, has_range_deletions }, number_at))
+        Ok(Found::Table(Box::new(IngestTable { meta, has_range_deletions }), number_at))
     }
 
     /// Opens it past the table and block caches: under the number that it has now nobody will read it again.

@@ -249,8 +249,7 @@ struct Entry {
 
 impl Entry {
     fn conflicts_with(&self, other: &Entry) -> bool {
-        (self.kind == Kind::Latch || other.kind == Kind::Latch)
-            && self.reach.meets(&other.reach)
+        (self.kind == Kind::Latch || other.kind == Kind::Latch) && self.reach.meets(&other.reach)
     }
 
     fn is_latch(&self) -> bool {

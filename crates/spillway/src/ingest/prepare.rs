@@ -81,6 +81,17 @@ impl PreparedIngest {
         Ok(())
     }
 
+    /// # Errors
+    /// `InvalidArgument`: it was prepared by another database, or before this one was opened.
+    pub(super) fn check_made_for(&self, context: &Arc<Context>) -> Result<()> {
+        if Arc::ptr_eq(&self.context, context) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(
+            "the ingest was prepared by another database, or by an earlier opening of this one",
+        ))
+    }
+
     /// Writes the number of each table into its file, for readers that do not ask the MANIFEST for it. Only where the
     /// options ask for that are there files to write to. `first` is the ingest's.
     ///
@@ -131,6 +142,7 @@ impl Core {
         self.check_writable()?;
         options.check(requests)?;
         check_requests(requests)?;
+        self.check_families(requests)?;
         progress.check()?;
         let items = items_of(&self.context, requests)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
@@ -145,6 +157,21 @@ impl Core {
         progress.check()?;
         self.check_writable()?;
         Ok(prepared)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a family is another database's, or was got before this one was opened.
+    fn check_families(&self, requests: &[IngestRequest]) -> Result<()> {
+        let families = self.families.load();
+        let is_own = |request: &&IngestRequest| families.iter().any(|family| Arc::ptr_eq(family, &request.family));
+        match requests.iter().filter(|request| !request.family.is_dropped()).find(|request| !is_own(request)) {
+            None => Ok(()),
+            Some(IngestRequest { family, .. }) => {
+                let what =
+                    format!("column family \"{}\" is not of this database, or of an earlier opening", family.name());
+                Err(Error::invalid_argument(what))
+            }
+        }
     }
 
     fn assemble(&self, requests: &[IngestRequest], options: &IngestOptions, done: Vec<Done>) -> PreparedIngest {
@@ -232,7 +259,7 @@ impl Job {
                 (checksum.value.clone(), checksum.function.clone());
         }
         let number_place = brought.numbered.zip(number_at).map(|(file, offset)| NumberPlace { file, offset });
-        Ok(Some(ReadyTable { table, made: Some(brought.file), number_place }))
+        Ok(Some(ReadyTable { table: *table, made: Some(brought.file), number_place }))
     }
 
     /// Puts a table that can be given a number in the place of one that cannot.
@@ -253,7 +280,7 @@ impl Job {
         made.finish()?;
         // It was just written: its ends are all that is wanted.
         match self.candidate(item, number, bytes).inspect(&IngestOptions::default(), progress)? {
-            Found::Table(table, _) => Ok(Some(ReadyTable { table, made: Some(made), number_place: None })),
+            Found::Table(table, _) => Ok(Some(ReadyTable { table: *table, made: Some(made), number_place: None })),
             Found::Empty | Found::ToRewrite(_) => Err(Error::corruption("a table that was rewritten is empty")),
         }
     }

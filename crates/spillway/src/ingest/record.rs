@@ -52,6 +52,8 @@ pub(crate) struct IngestTable {
 /// Set where a table brings sequence numbers of its own.
 const FLAG_OWN_NUMBERS: u32 = 1;
 const FLAG_RANGE_DELETIONS: u32 = 2;
+/// Set where the checksum of the whole file is known.
+const FLAG_FILE_CHECKSUM: u32 = 4;
 /// Set where a family's share begins with an excise.
 const FLAG_EXCISE: u32 = 1;
 
@@ -134,7 +136,10 @@ fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
 fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletions }: &IngestTable) {
     let own_numbers = table.largest_seq > SeqNo::ZERO;
     let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-    let flags = flag(own_numbers, FLAG_OWN_NUMBERS) | flag(*has_range_deletions, FLAG_RANGE_DELETIONS);
+    let has_checksum = !table.file_checksum_func.is_empty();
+    let flags = flag(own_numbers, FLAG_OWN_NUMBERS)
+        | flag(*has_range_deletions, FLAG_RANGE_DELETIONS)
+        | flag(has_checksum, FLAG_FILE_CHECKSUM);
     put_varint64(out, table.number.0);
     put_varint32(out, table.path_id);
     put_varint64(out, table.file_bytes);
@@ -144,6 +149,10 @@ fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletion
     if own_numbers {
         put_varint64(out, table.smallest_seq.0);
         put_varint64(out, table.largest_seq.0);
+    }
+    if has_checksum {
+        put_prefixed(out, table.file_checksum_func.as_bytes());
+        put_prefixed(out, &table.file_checksum);
     }
     put_prefixed(out, &table.smallest);
     put_prefixed(out, &table.largest);
@@ -163,10 +172,15 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<IngestTable> {
         table.smallest_seq = SeqNo(reader.varint64("a table's smallest number")?);
         table.largest_seq = SeqNo(reader.varint64("a table's largest number")?);
     }
+    if flags & FLAG_FILE_CHECKSUM != 0 {
+        let function = reader.prefixed("the name of a file's checksum")?.to_vec();
+        table.file_checksum_func = String::from_utf8(function).map_err(|_| malformed("the name of a checksum"))?;
+        table.file_checksum = reader.prefixed("a file's checksum")?.to_vec();
+    }
     table.smallest = reader.prefixed("a table's smallest key")?.to_vec();
     table.largest = reader.prefixed("a table's largest key")?.to_vec();
     let whole = key::split(&table.smallest).is_some() && key::split(&table.largest).is_some();
-    let known = FLAG_OWN_NUMBERS | FLAG_RANGE_DELETIONS;
+    let known = FLAG_OWN_NUMBERS | FLAG_RANGE_DELETIONS | FLAG_FILE_CHECKSUM;
     if !whole || flags & !known != 0 || table.smallest_seq > table.largest_seq || table.largest_seq > SeqNo::MAX {
         return Err(malformed("a table"));
     }
@@ -216,6 +230,7 @@ mod tests {
         let mut own = table(12, "x", "z");
         (own.meta.smallest_seq, own.meta.largest_seq) = (SeqNo(3), SeqNo(9));
         own.has_range_deletions = true;
+        (own.meta.file_checksum_func, own.meta.file_checksum) = ("FileChecksumCrc32c".to_owned(), vec![1, 2, 3, 4]);
         let plain = FamilyIngest {
             family: FamilyId(0),
             excise: None,

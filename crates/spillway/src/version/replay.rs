@@ -197,6 +197,11 @@ impl Replay {
 }
 
 impl RecoveredFamily {
+    /// Whether an ingest whose numbers begin and end with these is in tables.
+    pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
+        self.flushed_through.is_some_and(|through| last <= through) || self.linked_ingests.contains(&first)
+    }
+
     /// The largest sequence number that is told of.
     fn last_seq(&self) -> SeqNo {
         // `MAX` stands for a table whose numbers LevelDB did not write.

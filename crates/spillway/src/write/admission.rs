@@ -185,11 +185,7 @@ impl Core {
 
     /// Finds out that no range latch is on any of the keys, waiting where one is.
     #[cold]
-    pub(crate) fn clear_of_latches(
-        &self,
-        keys: &[KeyRange<'_>],
-        waiter: Waiter,
-    ) -> Result<Clearance<'_>> {
+    pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<Clearance<'_>> {
         if let Some(clearance) = self.latches.look(keys) {
             return Ok(clearance);
         }

@@ -120,7 +120,13 @@ impl Core {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, 0)];
             let fresh = Some(part.family.create_memtable(0)?);
-            Ok(Joining { family: part.family.clone(), entries, touched: vec![part.keys().to_span()], coverage: None, fresh })
+            Ok(Joining {
+                family: part.family.clone(),
+                entries,
+                touched: vec![part.keys().to_span()],
+                coverage: None,
+                fresh,
+            })
         };
         parts.iter().zip(memtables).map(of_part).collect()
     }

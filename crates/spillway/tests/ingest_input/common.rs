@@ -102,6 +102,14 @@ impl Place {
         self.db.ingest(&self.family, files, options)
     }
 
+    pub fn ingest_one(&self, file: &Path, options: &IngestOptions) -> Result<IngestReport, Error> {
+        self.ingest(&[file.to_owned()], options)
+    }
+
+    pub fn refused_one(&self, file: &Path, options: &IngestOptions) -> Error {
+        self.refused(&[file.to_owned()], file, options)
+    }
+
     /// The ingest must fail, name this file, and have changed nothing.
     pub fn refused(&self, files: &[PathBuf], named: &Path, options: &IngestOptions) -> Error {
         self.refused_all(&[IngestRequest::new(self.family.clone(), files.to_vec())], named, options)

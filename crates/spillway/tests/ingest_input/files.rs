@@ -28,9 +28,9 @@ fn only_regular_files_are_taken_and_nothing_else_is_opened() {
             assert!(error.message().contains("name the table"), "{error}");
         }
         let missing = path("missing.sst");
-        assert!(place.refused(&[missing.clone()], &missing, &options).is_not_found());
+        assert!(place.refused_one(&missing, &options).is_not_found());
     }
-    place.ingest(&[table], &default()).unwrap();
+    place.ingest_one(&table, &default()).unwrap();
 }
 
 fn linking() -> IngestOptions {
@@ -49,15 +49,14 @@ fn the_databases_own_files_are_not_ingested_into_it() {
     let name = live.file_name().unwrap();
     let ways = [live.clone(), db.join("mine.sst"), db.join("sub/..").join(name), place.path("other-way").join(name)];
     for file in ways {
-        let error =
-            place.refused(&[file.clone()], &file, &IngestOptions { allow_db_generated_files: true, ..default() });
+        let error = place.refused_one(&file, &IngestOptions { allow_db_generated_files: true, ..default() });
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.message().contains("own directory"), "{error}");
     }
     // A folder in it is the caller's.
     let inside = db.join("sub/in.sst");
     std::fs::rename(place.table("in.sst", 0..10, "new"), &inside).unwrap();
-    place.ingest(&[inside], &default()).unwrap();
+    place.ingest_one(&inside, &default()).unwrap();
 }
 
 #[test]
@@ -78,8 +77,8 @@ fn a_file_is_taken_once_whatever_it_is_called() {
     place.refused_all(&requests, &second, &default());
     let twice = [requests[0].clone(), IngestRequest { files: Vec::new(), ..requests[0].clone() }];
     place.refused_all(&twice, Path::new("\"default\" is named twice"), &default());
-    place.ingest(&[table], &default()).unwrap();
-    place.ingest(&[second], &default()).unwrap(); // later it may come again
+    place.ingest_one(&table, &default()).unwrap();
+    place.ingest_one(&second, &default()).unwrap(); // later it may come again
 }
 
 #[test]
@@ -88,7 +87,7 @@ fn a_file_of_nothing_is_no_table() {
     for bytes in [&b""[..], b"short", &[0; 53], &[0; 1000]] {
         let path = place.path("no.sst");
         place.write(&path, bytes);
-        assert_eq!(place.refused(&[path.clone()], &path, &default()).kind(), ErrorKind::Corruption);
+        assert_eq!(place.refused_one(&path, &default()).kind(), ErrorKind::Corruption);
         assert_eq!(place.bytes(&path), bytes);
     }
 }

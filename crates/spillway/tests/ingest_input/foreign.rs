@@ -47,7 +47,7 @@ fn the_order_of_keys_must_be_the_familys() {
         let mut forge = Forge::new();
         forge.config.order = InternalOrder::new(order.clone());
         let path = forged(&place, &forge.bytes(&PLAIN[..1], &[]));
-        let error = place.refused(&[path.clone()], &path, &default());
+        let error = place.refused_one(&path, &default());
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(order.name()), "{error}");
     }
@@ -60,12 +60,12 @@ fn a_table_made_for_another_family_is_refused_unless_any_is_taken() {
     forge.config.origin =
         TableOrigin { family: Some(FamilyId(7)), family_name: "far".into(), ..TableOrigin::default() };
     let path = forged(&place, &forge.bytes(&PLAIN, &[]));
-    let error = place.refused(&[path.clone()], &path, &default());
+    let error = place.refused_one(&path, &default());
     assert!(error.message().contains("\"far\" (id 7)"), "{error}");
-    place.ingest(&[path], &any()).unwrap();
+    place.ingest_one(&path, &any()).unwrap();
     forge.config.origin.family = Some(place.family.id());
     let path = forged(&place, &forge.bytes(&PLAIN, &[]));
-    place.ingest(&[path], &default()).unwrap();
+    place.ingest_one(&path, &default()).unwrap();
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn versions_other_than_two_are_rewritten_or_refused() {
         bytes
     };
     let path = forged(&place, &version(3));
-    let error = place.refused(&[path.clone()], &path, &any());
+    let error = place.refused_one(&path, &any());
     assert!(error.message().contains("version 3"), "{error}");
     let path = forged(&place, &version(1));
     let wanted = IngestOptions { write_global_seqno: true, ..default() };
-    assert!(place.refused(&[path.clone()], &path, &wanted).message().contains("write_global_seqno"));
+    assert!(place.refused_one(&path, &wanted).message().contains("write_global_seqno"));
     place.put("b", "old");
     place.put("xx", "old");
-    let report = place.ingest(&[path.clone()], &default()).unwrap();
+    let report = place.ingest_one(&path, &default()).unwrap();
     assert_eq!(report.tables, 1);
     let all = place.contents();
     assert_eq!((all.get("a").map(String::as_str), all.get("b"), all.get("xx")), (Some("1"), None, None));
@@ -94,7 +94,7 @@ fn versions_other_than_two_are_rewritten_or_refused() {
     let mut bytes = bytes.clone();
     set_property(&mut bytes, &NUMBER[..NUMBER.len() - 1], b"x");
     let path = forged(&place, &bytes);
-    let error = place.refused(&[path.clone()], &path, &default());
+    let error = place.refused_one(&path, &default());
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.message().contains("global_seqno"), "{error}");
 }
@@ -105,9 +105,9 @@ fn a_table_that_has_a_number_already_is_rewritten_or_refused() {
     let mut bytes = Forge::new().bytes(&PLAIN, &[]);
     set_property(&mut bytes, NUMBER, &77u64.to_le_bytes());
     let path = forged(&place, &bytes);
-    let error = place.refused(&[path.clone()], &path, &default());
+    let error = place.refused_one(&path, &default());
     assert!(error.message().contains("77") && error.message().contains("allow_db_generated_files"), "{error}");
-    place.ingest(&[path], &any()).unwrap();
+    place.ingest_one(&path, &any()).unwrap();
     assert_eq!(place.contents()["c"], "3");
 }
 
@@ -132,17 +132,14 @@ fn entries_with_numbers_are_found_at_the_ends_and_by_a_scan_anywhere() {
         let mut bytes = whole.clone();
         set_number(&mut bytes, user_key, kind, 9);
         let path = forged(&place, &bytes);
-        let error = place.refused(
-            &[path.clone()],
-            &path,
-            &IngestOptions { verify_checksums_before_ingest: needs_scan, ..default() },
-        );
+        let error =
+            place.refused_one(&path, &IngestOptions { verify_checksums_before_ingest: needs_scan, ..default() });
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.message().contains("(9)"), "{error}");
     }
     let twice = [("a", 0, Value, ""), ("b", 0, Value, ""), ("b", 0, Deletion, ""), ("c", 0, Value, "")];
     let path = forged(&place, &Forge::new().bytes(&twice, &[]));
-    assert!(place.refused(&[path.clone()], &path, &verifying()).message().contains("twice"));
+    assert!(place.refused_one(&path, &verifying()).message().contains("twice"));
 }
 
 #[test]
@@ -160,11 +157,11 @@ fn a_databases_own_table_is_taken_for_what_it_shows() {
         ("d", 8, Value, "above the tombstone"),
     ];
     let path = forged(&place, &forge.bytes(&entries, &[("c", "e", 5)]));
-    let error = place.refused(&[path.clone()], &path, &default());
+    let error = place.refused_one(&path, &default());
     assert!(error.message().contains("allow_db_generated_files"), "{error}");
     let older = place.db.snapshot();
     for options in [any(), IngestOptions { verify_checksums_before_ingest: true, ..any() }] {
-        place.ingest(&[path.clone()], &options).unwrap();
+        place.ingest_one(&path, &options).unwrap();
         let all = place.contents();
         let found: Vec<_> = ["a", "b", "c", "d", "e"].iter().map(|key| all.get(*key).map(String::as_str)).collect();
         assert_eq!(found, [Some("newest"), None, None, Some("above the tombstone"), Some("before")]);
@@ -181,7 +178,7 @@ fn nothing_is_left_of_a_table_whose_entries_take_each_other_back() {
     let mut forge = Forge::new();
     forge.config.ingestable = false;
     let path = forged(&place, &forge.bytes(&[("a", 9, SingleDeletion, ""), ("a", 4, Value, "")], &[]));
-    let (listing, report) = (place.listing(), place.ingest(&[path], &any()).unwrap());
+    let (listing, report) = (place.listing(), place.ingest_one(&path, &any()).unwrap());
     assert_eq!((report.tables, report.bytes, place.listing()), (0, 0, listing));
 }
 
@@ -202,7 +199,7 @@ fn operands_are_merged_by_the_familys_operator_or_refused() {
     assert_eq!(place.contents()["n"], sum(&[15])[0]);
     let without = Place::in_memory();
     let path = forged(&without, &bytes);
-    let error = without.refused(&[path.clone()], &path, &any());
+    let error = without.refused_one(&path, &any());
     assert!(error.message().contains("\"n\"") && error.message().contains("compact"), "{error}");
 }
 
@@ -213,7 +210,7 @@ fn operands_made_for_another_operator_are_the_familys_to_merge() {
     let mut forge = Forge::new();
     forge.config.merge_operator = "another".into();
     let path = forged(&place, &forge.bytes(&[("m", 0, Merge, "x")], &[]));
-    place.ingest(&[path], &default()).unwrap();
+    place.ingest_one(&path, &default()).unwrap();
     let found = place.db.get(&place.family, b"m", &Default::default());
     assert_eq!(found.unwrap_err().kind(), ErrorKind::InvalidArgument, "the family has none");
 }

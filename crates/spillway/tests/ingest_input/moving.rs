@@ -32,7 +32,7 @@ fn a_copy_is_another_file_and_a_link_is_not() {
     for (options, links) in [(default(), false), (linking(), true)] {
         let place = Place::real();
         let file = place.table("in.sst", 0..10, "new");
-        place.ingest(&[file.clone()], &options).unwrap();
+        place.ingest_one(&file, &options).unwrap();
         let inside = place.db.live_files()[0].path.clone();
         let inode = |path: &Path| std::fs::metadata(path).unwrap().ino();
         assert_eq!(inode(&inside) == inode(&file), links);
@@ -76,7 +76,7 @@ fn another_file_that_came_under_a_moved_name_stays() {
     std::fs::rename(place.table("other.sst", 0..10, "other"), &file).unwrap();
     place.db.commit_ingest(prepared).unwrap();
     assert!(holds_new(&place));
-    place.ingest(&[file], &default()).unwrap();
+    place.ingest_one(&file, &default()).unwrap();
     assert_eq!(place.contents()["k00007"], "other");
 }
 
@@ -115,12 +115,12 @@ fn what_cannot_be_linked_is_copied_or_refused() {
 fn check_unlinkable(place: &Place, file: &Path) {
     for options in [linking(), moving()] {
         let strict = IngestOptions { failed_move_fall_back_to_copy: false, ..options };
-        let error = place.refused(&[file.to_owned()], file, &strict);
+        let error = place.refused_one(file, &strict);
         assert!(error.message().contains("failed_move_fall_back_to_copy"), "{error}");
     }
-    place.ingest(&[file.to_owned()], &linking()).unwrap();
+    place.ingest_one(file, &linking()).unwrap();
     assert!(holds_new(place) && place.vfs.exists(file).unwrap());
-    place.ingest(&[file.to_owned()], &moving()).unwrap();
+    place.ingest_one(file, &moving()).unwrap();
     assert!(holds_new(place) && !place.vfs.exists(file).unwrap(), "it is moved all the same");
 }
 
@@ -130,7 +130,7 @@ fn a_file_that_may_only_be_read_is_ingested() {
     let place = Place::real();
     let file = place.table("in.sst", 0..10, "new");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).unwrap();
-    place.ingest(&[file], &linking()).unwrap();
+    place.ingest_one(&file, &linking()).unwrap();
     assert!(holds_new(&place));
 }
 
@@ -140,13 +140,14 @@ fn a_failed_link_is_no_reason_to_copy() {
     let place = Place::on(faulty.clone(), Path::new("/work"));
     let file = place.table("in.sst", 0..10, "new");
     faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Link));
-    assert_eq!(place.refused(&[file.clone()], &file, &linking()).kind(), ErrorKind::Io);
+    assert_eq!(place.refused_one(&file, &linking()).kind(), ErrorKind::Io);
 }
 
 #[test]
 fn a_linked_file_that_changes_before_the_commit_is_not_ingested() {
     let place = Place::real();
-    let changes: [(&str, fn(&Path)); 3] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 3] = [
         ("grown", |path| append(path, b"more")),
         ("rewritten", |path| {
             // The clock of file times may be coarse.
@@ -284,7 +285,7 @@ fn options_that_exclude_each_other_are_refused() {
         IngestOptions { write_global_seqno: true, ..moving() },
         IngestOptions { write_global_seqno: true, ..linking() },
     ] {
-        let error = place.ingest(&[file.clone()], &options).unwrap_err();
+        let error = place.ingest_one(&file, &options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
 }

@@ -57,7 +57,7 @@ fn damage_that_no_checksum_guards_is_found_by_what_it_says() {
     }
     for (case, bytes, said) in cases {
         place.write(&path, &bytes);
-        let error = place.refused(&[path.clone()], &path, &verifying());
+        let error = place.refused_one(&path, &verifying());
         assert_eq!(error.kind(), ErrorKind::Corruption, "{case}: {error}");
         assert!(error.message().contains(said), "{case}: {error}");
         assert_eq!(place.bytes(&path), bytes);
@@ -72,7 +72,7 @@ fn first_and_last_key_are_looked_at_in_any_case() {
     let at = only_place(&bytes, b"key0000");
     bytes[at..at + 7].copy_from_slice(b"zzz0000");
     place.write(&path, &bytes);
-    let error = place.refused(&[path.clone()], &path, &default());
+    let error = place.refused_one(&path, &default());
     assert!(error.message().contains("not sorted"), "{error}");
 }
 
@@ -90,7 +90,7 @@ fn a_damaged_block_is_found_by_a_scan_wherever_it_is() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         place.write(&path, &bytes);
-        let error = place.refused(&[path.clone()], &path, &verifying());
+        let error = place.refused_one(&path, &verifying());
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(path.as_path())));
         assert!(error.offset().is_some(), "{error}");
         let request = spillway::IngestRequest::new(place.family.clone(), vec![path.clone()]);
@@ -114,7 +114,7 @@ fn a_table_is_cut_off_nowhere_unnoticed() {
     let whole = forged(&forge);
     for len in (0..whole.len()).step_by(97).chain(whole.len() - 60..whole.len()) {
         place.write(&path, &whole[..len]);
-        let error = place.refused(&[path.clone()], &path, &default());
+        let error = place.refused_one(&path, &default());
         assert!(matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Unsupported), "{len}: {error}");
     }
 }

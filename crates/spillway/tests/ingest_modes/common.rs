@@ -8,8 +8,8 @@ use base::extend::{Event, EventListener};
 use parking_lot::Mutex;
 use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 use spillway::{
-    Db, Error, Family, FamilyOptions, IngestMode, IngestOptions, IngestReport, IngestRequest, OpenOptions, ReadOptions,
-    Snapshot, TableWriter, WriteOptions,
+    Db, Error, Family, FamilyOptions, IngestMode, IngestOptions, IngestReport, IngestRequest, OpenOptions,
+    OtherFamilies, ReadOptions, Snapshot, TableWriter, WriteOptions,
 };
 
 pub const MODES: [IngestMode; 4] =
@@ -148,6 +148,16 @@ impl World {
 fn options() -> OpenOptions {
     let mut options = OpenOptions::create_if_missing();
     options.db.statistics = true;
+    options.db.log_file_bytes = 256 << 10; // opened often, filled never
+    // What is sealed stays in the queue until somebody wants it flushed.
+    let family = FamilyOptions {
+        write_buffer_size: 256 << 10,
+        min_write_buffer_number_to_merge: 4,
+        max_write_buffer_number: 8,
+        ..FamilyOptions::default()
+    };
+    options.families.push(("default".to_owned(), family));
+    options.other_families = OtherFamilies::OpenWith(Box::default());
     options
 }
 

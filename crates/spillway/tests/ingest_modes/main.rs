@@ -1,6 +1,5 @@
 //! The ways of an ingest beside each other, and what its options promise: seen through the public API.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system and threads as other programs do")]
-#![expect(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 mod behind;
 mod common;

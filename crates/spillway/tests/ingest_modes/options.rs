@@ -98,7 +98,8 @@ fn numbers_are_written_into_files_where_that_is_asked_for() {
         let writing = IngestOptions { write_global_seqno: true, ..mode(ingest) };
         let report = world.ingest(file.clone(), &writing).expect("ingested");
         world.flush();
-        let of_it = |live: &spillway::report::LiveFile| live.smallest_seq == report.first && live.largest_seq == report.last;
+        let of_it =
+            |live: &spillway::report::LiveFile| live.smallest_seq == report.first && live.largest_seq == report.last;
         let live = world.db.live_files().into_iter().find(of_it).expect("it is there");
         let stored = bytes(live.path.clone());
         let changed: Vec<usize> = (0..original.len()).filter(|&at| original[at] != stored[at]).collect();

@@ -18,15 +18,8 @@ enum State {
     Compacted,
 }
 
-const STATES: [State; 7] = [
-    State::Empty,
-    State::Beside,
-    State::Mutable,
-    State::Sealed,
-    State::Ingested,
-    State::Level0,
-    State::Compacted,
-];
+const STATES: [State; 7] =
+    [State::Empty, State::Beside, State::Mutable, State::Sealed, State::Ingested, State::Level0, State::Compacted];
 
 fn fill(world: &World, state: State) {
     match state {
@@ -76,9 +69,14 @@ fn check(mut world: World, ingest: IngestMode, state: State) {
     assert_eq!((report.way, report.tables), (expected, 1), "{said}");
     assert!(report.first > last && world.db.latest_sequence_number() == report.last, "{said}: numbers grow");
     if ingest != IngestMode::Flushable {
-        assert_eq!(world.number("spillway.ingests-queued"), 0, "{said}: the table has a level");
+        let has_level = world.db.live_files().iter().any(|file| file.smallest_seq == report.first);
+        assert!(has_level, "{said}");
         assert_eq!((report.under, report.above), (1, 0), "{said}");
-        assert_eq!(report.flushes > 0, state == State::Mutable, "{said}: {report:?}");
+        match state {
+            State::Mutable | State::Sealed => assert!(report.flushes > 0, "{said}: {report:?}"),
+            State::Ingested => {} // a flush may have been faster
+            _ => assert_eq!(report.flushes, 0, "{said}: {report:?}"),
+        }
     }
     if state == State::Beside {
         assert_eq!(world.number("rocksdb.num-entries-active-mem-table"), unflushed, "{said}: nothing was flushed");
@@ -128,7 +126,10 @@ fn an_excise_and_several_families_go_every_way() {
         world.db.ingest_all(&[here, there], &mode(ingest)).expect("ingested");
         let check = |world: &World| {
             assert_eq!(world.contents().len(), 100 - 40 + 2, "{ingest:?}");
-            assert_eq!([19, 20, 30, 59, 60].map(|key| world.get(key).unwrap_or_default()), ["old", "", "in", "", "old"]);
+            assert_eq!(
+                [19, 20, 30, 59, 60].map(|key| world.get(key).unwrap_or_default()),
+                ["old", "", "in", "", "old"]
+            );
         };
         check(&world);
         assert_eq!(contents(&world.db, &other, None).len(), 10, "{ingest:?}");

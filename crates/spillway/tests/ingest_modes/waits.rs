@@ -25,9 +25,12 @@ fn passes_at_flushes(world: &World, options: &IngestOptions, dirty: usize) -> Ve
     world.put(150, "old");
     let file = world.table("new", 100..200, "new");
     let (said, heard) = mpsc::channel();
-    let mut flushes = 0;
+    let (mut flushes, mut is_over) = (0, false);
     world.whenever(move |db, event| {
-        if let Event::FlushBegin { .. } = event {
+        is_over = is_over || matches!(event, Event::Ingested { .. });
+        if let Event::FlushBegin { .. } = event
+            && !is_over
+        {
             flushes += 1;
             let passed = passes(db);
             if flushes <= dirty && passed[0] {
@@ -129,6 +132,8 @@ fn an_ingest_that_may_not_wait_does_not() {
         flushes += 1;
         if flushes == 1 {
             return put(db, 151, "dirty").expect("nobody is held back yet");
+        } else if flushes > 2 {
+            return; // of what comes afterwards
         }
         for ingest in [IngestMode::Flushable, IngestMode::Direct] {
             let options = IngestOptions { no_slowdown: true, ..mode(ingest) };

@@ -52,7 +52,8 @@ fn beside_writers(ingests: &[IngestMode], rounds: u32) {
     };
     std::thread::scope(|scope| {
         let (db, stop): (&Arc<Db>, _) = (&world.db, &stop);
-        let writers: Vec<_> = (0..2).map(|i| scope.spawn(move || write_until(db, i * 100..i * 100 + 60, stop))).collect();
+        let writers: Vec<_> =
+            (0..2).map(|i| scope.spawn(move || write_until(db, i * 100..i * 100 + 60, stop))).collect();
         let checker = scope.spawn(move || check_snapshots(db, stop));
         let ingest = |(i, ingest): (usize, &IngestMode)| {
             let (world, ingest) = (&world, *ingest);

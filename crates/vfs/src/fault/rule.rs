@@ -89,9 +89,7 @@ impl FaultCode {
         let source = std::io::Error::from_raw_os_error(code);
         let error = match self {
             // As the real file system has it: it is nothing that failed.
-            FaultCode::OtherDevice => {
-                Error::unsupported(format!("cannot {doing}")).at_path(path).with_source(source)
-            }
+            FaultCode::OtherDevice => Error::unsupported(format!("cannot {doing}")).at_path(path).with_source(source),
             _ => Error::io(&doing, path, source),
         };
         error.context("injected fault")

@@ -13,8 +13,8 @@ use super::mapping::{MemoryReadMapping, MemoryRwMapping};
 use super::tree::{DirectoryId, Entry, ROOT, Tree, names_of, not_found};
 use super::{Disk, MemoryVfs, random};
 use crate::{
-    AppendFile, FileIdentity, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
-    Task, Vfs,
+    AppendFile, FileIdentity, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
+    SharedFile, Task, Vfs,
 };
 
 /// Where the clock stands when it starts, in microseconds since the epoch: 2020-01-01.

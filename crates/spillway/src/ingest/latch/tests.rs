@@ -61,6 +61,28 @@ fn without_a_latch_everyone_passes_and_with_one_nobody_does_unseen() {
     drop(again);
 }
 
+#[test]
+fn a_gate_holds_everything_back_and_waits_for_every_latch() {
+    let latches = RangeLatches::new();
+    let gate = latches.acquire_all(&go_on, || ()).expect("nothing is in its way");
+    assert!(!latches.lets_pass(&Clearance::default()));
+    let elsewhere = KeyRange { family: FamilyId(7), ..keys("z", "z") };
+    assert!(latches.look(&[elsewhere]).is_none(), "of whatever family");
+    assert!(latches.look(&[]).is_none());
+    drop(gate);
+    let latch = acquire(&latches, vec![span("c", "f")]);
+    std::thread::scope(|scope| {
+        let gate = scope.spawn(|| latches.acquire_all(&go_on, || ()));
+        until_queued(&latches, 2);
+        assert!(latches.look(&[elsewhere]).is_some(), "it is not closed yet");
+        drop(latch);
+        let gate = gate.join().expect("no panic").expect("nothing ends the wait");
+        assert!(latches.look(&[elsewhere]).is_none());
+        drop(gate);
+    });
+    assert!(latches.lets_pass(&Clearance::default()));
+}
+
 /// Another latch is held all the while, so that there is a stamp before and after.
 #[test]
 fn a_latch_that_was_waited_for_makes_older_clearances_worthless() {
