@@ -15,16 +15,16 @@ use testkit::concurrent::{self, FAMILIES, Worker, read_all};
 use testkit::ingest::Way;
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
-use testkit::threads::{start, within};
+use testkit::threads::{start, wait_for, within};
 use vfs::{CrashPolicy, MemoryVfs, RealVfs, Vfs};
 
 const LIMIT: Duration = Duration::from_secs(300);
 const WRITERS: u64 = 2;
 const INGESTERS: u64 = 3;
 
-/// `SPILLWAY_EFFORT=1` does ten times as much.
+/// `SPILLWAY_EFFORT=1` does four times as much.
 fn operations() -> u64 {
-    if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { 3000 } else { 300 }
+    if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { 1200 } else { 300 }
 }
 
 struct Stress {
@@ -64,9 +64,10 @@ impl Stress {
     fn create_and_drop(&self) {
         let dir = self.dir.with_file_name("passing");
         self.vfs.create_dir_all(&dir).unwrap();
-        let mut number = 0u64;
-        while self.goes_on() {
-            number += 1;
+        for number in 1..operations() {
+            if !self.goes_on() {
+                break;
+            }
             let family = self.db.create_family("passing", self.profile.family_options("passing")).unwrap();
             for key in 0..number % 5 {
                 self.db.put(&family, &key.to_be_bytes(), &[1; 500], &WriteOptions::default()).unwrap();
@@ -87,7 +88,7 @@ impl Stress {
 
     fn check_checkpoints(&self) {
         let dir = self.dir.with_file_name("checkpoint");
-        while self.goes_on() {
+        for _ in (0..operations()).take_while(|_| self.goes_on()) {
             self.db.checkpoint(&dir).unwrap();
             let mut options = self.profile.open_options(self.vfs.clone(), FAMILIES);
             // It may have caught a family that passes by.
@@ -140,7 +141,7 @@ fn stress(vfs: Arc<dyn Vfs>, dir: PathBuf, profile_name: &str, ways: &'static [W
 /// Crashes while threads write and ingest: what is found is the state after a prefix of the history that has everything
 /// that was promised.
 fn crash_beside_workers(profile_name: &str) {
-    const IMAGES_MAX: usize = 12;
+    const ROUNDS: u64 = 8;
     let profile = profile::by_name(profile_name).unwrap();
     let memory = MemoryVfs::new(1);
     memory.set_runs_inline(false);
@@ -156,7 +157,9 @@ fn crash_beside_workers(profile_name: &str) {
         })
         .collect();
     let mut images = Vec::new();
-    while images.len() < IMAGES_MAX * CrashPolicy::ALL.len() && !workers.iter().any(JoinHandle::is_finished) {
+    for round in 1..=ROUNDS {
+        let is_due = || durable.load(Ordering::Acquire) > round * 100 || workers.iter().all(JoinHandle::is_finished);
+        wait_for("some more ingests", is_due);
         for policy in CrashPolicy::ALL {
             let promised = match policy {
                 CrashPolicy::ProcessKilled => db.latest_sequence_number(),
