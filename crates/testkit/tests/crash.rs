@@ -61,6 +61,15 @@ fn a_life_with_eager_flushes() {
     }
 }
 
+/// A log that nothing was written to still names the one before it, which is gone.
+#[test]
+fn a_life_of_logs_that_hold_nothing() {
+    let script = parse::script("create other\ncreate sums\nreopen\nput sums k u64:1").unwrap();
+    for profile in ["tiny", "vector"] {
+        crash_everywhere(script.clone(), profile, Effort { stride: 1, second_crash_stride: 1 });
+    }
+}
+
 fn ingest_life(way: Way) -> ops::Script {
     let mut script = life("ingest.txt");
     script.ingest_by(way);

@@ -57,7 +57,8 @@ pub struct IngestOptions {
     pub fail_if_not_bottommost_level: bool,
     /// Tables that no `TableWriter` or `SstFileWriter` made are taken too; they are rewritten.
     pub allow_db_generated_files: bool,
-    /// Blocks that the ingest reads stay in the block cache.
+    /// Blocks of the database's tables that an ingest reads to find levels stay in the block cache. Those that a flush reads
+    /// to find levels never do: nobody asked for them.
     pub fill_cache: bool,
     /// Fails with `Busy` where the ingest would have to wait because flushes or compactions are behind, or for another
     /// ingest.

@@ -20,7 +20,10 @@ const SPANS_MAX: usize = 8;
 /// What an ingest covers of one family.
 pub(crate) struct Coverage {
     order: UserOrder,
+    /// Exactly what is covered: ascending, none overlapping another.
     spans: Vec<Span>,
+    /// The same in `SPANS_MAX` spans at the most, so that gaps may be covered too.
+    few: Vec<Span>,
 }
 
 impl Coverage {
@@ -31,26 +34,27 @@ impl Coverage {
             end: end.clone(),
             end_is_exclusive: true,
         });
-        Coverage { order: order.clone(), spans: united(order, of_tables.chain(of_excise).collect()) }
+        let spans = merged(order, of_tables.chain(of_excise).collect());
+        Coverage { order: order.clone(), few: united(&spans), spans }
     }
 
-    /// Few: what lies between neighbours may be covered too.
+    /// Exactly what is covered.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Whether a write that has a number may touch what is covered and be in no memtable yet. Asked under the commit
+    /// Whether a write that has a number may touch what is covered, or a gap, and be in no memtable yet. Asked under the commit
     /// lock, *before* the memtable is looked at: a write that leaves the pipeline in between is in the memtable.
     pub fn meets_in_flight(&self, family: base::FamilyId, pipeline: &Pipeline) -> bool {
         let mut meets = false;
         pipeline.for_each_in_flight(|touched| {
-            meets = meets || self.spans.iter().any(|s| touched.may_overlap(family, &self.order, &s.start, &s.end));
+            meets = meets || self.few.iter().any(|s| touched.may_overlap(family, &self.order, &s.start, &s.end));
         });
         meets
     }
 
-    /// Whether the memtable holds anything of what is covered, or would have to build something to tell. Takes a few
-    /// cache misses for each span.
+    /// Whether the memtable holds anything of what is covered or of a gap, or would have to build something to tell. Takes
+    /// a few cache misses for each of a few spans.
     pub fn meets_memtable(&self, memtable: &Arc<dyn Memtable>) -> bool {
         if memtable.entries() == 0 {
             return false;
@@ -60,7 +64,7 @@ impl Coverage {
         }
         let tombstones = memtable.tombstones();
         let mut cursor = memtable.clone().cursor();
-        self.spans.iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
+        self.few.iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
     }
 
     /// Whether an entry of a queue holds anything of what is covered. May read tables, or have a memtable build what it
@@ -92,14 +96,29 @@ impl Coverage {
     }
 }
 
-/// Unites neighbours until there are no more than so many. What lies between two that were united counts as covered.
-fn united(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
+/// Sorts spans and merges those that overlap.
+fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|a, b| order.compare(&a.start, &b.start));
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if last.overlaps(order, &span) => {
+                let ends = order.compare(&span.end, &last.end);
+                if ends.is_gt() || (ends.is_eq() && last.end_is_exclusive) {
+                    (last.end, last.end_is_exclusive) = (span.end, span.end_is_exclusive);
+                }
+            }
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+/// Unites neighbours of sorted spans until there are few: what lies between counts as covered then.
+fn united(spans: &[Span]) -> Vec<Span> {
     let each = spans.len().div_ceil(SPANS_MAX).max(1);
     let unite = |group: &[Span]| {
-        let ends_last =
-            |a: &&Span, b: &&Span| order.compare(&a.end, &b.end).then(b.end_is_exclusive.cmp(&a.end_is_exclusive));
-        let (first, last) = (group.first()?, group.iter().max_by(ends_last)?);
+        let (first, last) = (group.first()?, group.last()?);
         Some(Span { start: first.start.clone(), ..last.clone() })
     };
     spans.chunks(each).filter_map(unite).collect()
@@ -113,24 +132,31 @@ mod tests {
         Span { start: start.into(), end: end.into(), end_is_exclusive }
     }
 
+    const ORDER: UserOrder = UserOrder::Bytewise;
+
     #[test]
     fn many_spans_are_united_and_none_is_lost() {
         let spans: Vec<Span> =
             (0..50).rev().map(|i| span(&format!("{i:02}a"), &format!("{i:02}c"), i % 2 == 0)).collect();
-        let united = united(&UserOrder::Bytewise, spans.clone());
-        assert!(united.len() <= SPANS_MAX);
+        let exact = merged(&ORDER, spans.clone());
+        assert_eq!(exact, spans.iter().rev().cloned().collect::<Vec<_>>(), "none overlaps another");
+        let few = united(&exact);
+        assert!(few.len() <= SPANS_MAX);
         for one in &spans {
             let holds = |all: &Span| {
                 all.start <= one.start
                     && (one.end < all.end || (one.end == all.end && (!all.end_is_exclusive || one.end_is_exclusive)))
             };
-            assert!(united.iter().any(holds), "{one:?} in {united:?}");
+            assert!(few.iter().any(holds), "{one:?} in {few:?}");
         }
-        let few = vec![span("a", "b", true), span("k", "m", false)];
-        assert_eq!(super::united(&UserOrder::Bytewise, few.clone()), few);
-        let nested =
-            vec![span("a", "z", false); 1].into_iter().chain((0..40).map(|i| span(&format!("b{i}"), "c", false)));
-        let united = super::united(&UserOrder::Bytewise, nested.collect());
-        assert_eq!((&*united[0].start, &*united[0].end), (&b"a"[..], &b"z"[..]));
+        assert_eq!(united(&exact[..2]), exact[..2], "few stay as they are");
+    }
+
+    #[test]
+    fn spans_that_overlap_are_merged_and_gaps_stay() {
+        let nested = std::iter::once(span("a", "m", false)).chain((0..40).map(|i| span(&format!("b{i}"), "c", false)));
+        assert_eq!(merged(&ORDER, nested.collect()), [span("a", "m", false)]);
+        let touching = vec![span("k", "m", true), span("m", "p", false), span("a", "c", true), span("b", "c", false)];
+        assert_eq!(merged(&ORDER, touching), [span("a", "c", false), span("k", "m", true), span("m", "p", false)]);
     }
 }

@@ -74,9 +74,11 @@ impl LiveLogs {
         self.logs.iter()
     }
 
-    /// The logs that are needed once every family has flushed through `needed_after`.
+    /// The logs that are needed once every family has flushed through `needed_after`. At 0 that is all of them: one that
+    /// holds nothing, or nothing that is not in tables, still names the log before it, and stands until a row leaves it out.
     pub fn row_after(&self, needed_after: SeqNo) -> Option<LogRow> {
-        let mut needed = self.logs.iter().skip_while(|log| log.ends_at_or_below(needed_after));
+        let is_over = |log: &&LiveLog| needed_after > SeqNo::ZERO && log.ends_at_or_below(needed_after);
+        let mut needed = self.logs.iter().skip_while(is_over);
         let oldest = needed.find(|log| log.is_in_row())?.number();
         Some(LogRow { oldest, newest: self.newest()? })
     }

@@ -252,8 +252,19 @@ impl Stall {
         // Shorter sleeps cost more than they hold up: what is owed is slept by a later writer.
         const SLEEP_MIN_US: u64 = 500;
         if wait_us >= SLEEP_MIN_US {
-            self.vfs.sleep(Duration::from_micros(wait_us));
-            self.count(debt.cause, wait_us);
+            let start = self.vfs.now();
+            self.sleep_while_behind(Duration::from_micros(wait_us));
+            self.count_since(debt.cause, start);
+        }
+    }
+
+    /// Sleeps in steps, so that whoever owes much goes on soon after the debt is gone, or the database closes.
+    fn sleep_while_behind(&self, mut left: Duration) {
+        const STEP_MAX: Duration = Duration::from_millis(20);
+        while !left.is_zero() && !self.ended.load(Ordering::Acquire) && self.debt().level > 0.0 {
+            let step = left.min(STEP_MAX);
+            self.vfs.sleep(step);
+            left -= step;
         }
     }
 
