@@ -112,6 +112,15 @@ pub enum Event {
     BackgroundError { error: Error },
 }
 
+/// Hears of events while they happen.
+///
+/// # What a listener may do
+/// Whatever called it goes on when it returns. A flush, a compaction or the upkeep that calls it may be what somebody waits
+/// for: so from all events but `Ingested` it must not wait for the database. That rules out flushing, compacting, closing,
+/// and writing: a write waits while flushes or compactions are behind, and while an ingest that stops writers waits for the
+/// flush, which then waits for the listener, for ever. Reads are fine; so are writes with `no_slowdown`, which fail rather
+/// than wait, and anything that is handed to another thread. `Ingested` comes from the thread that ingests, at its end:
+/// there a listener may write as well.
 pub trait EventListener: Send + Sync {
     fn on_event(&self, event: &Event);
 }

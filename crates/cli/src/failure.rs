@@ -3,8 +3,13 @@
 use std::error::Error as _;
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
+use spillway::version::file_name;
+use spillway::vfs::RealVfs;
 use spillway::{Error, ErrorKind};
+
+use crate::interrupt::INTERRUPTED_STATUS;
 
 pub type Outcome<T = ()> = Result<T, Failure>;
 
@@ -14,6 +19,8 @@ pub enum Failure {
     Output(io::Error),
     /// What was asked for cannot be done; the text says what to do.
     Refused(String),
+    /// Ctrl-C; the text says what became of the work.
+    Interrupted(&'static str),
     /// Everything there is to say was printed already.
     Told,
 }
@@ -28,8 +35,14 @@ impl Failure {
             Failure::Engine(error) => Some(explain(error)),
             Failure::Output(error) => Some(format!("cannot write to standard output: {error}")),
             Failure::Refused(message) => Some(message.clone()),
+            Failure::Interrupted(so) => Some(format!("interrupted: {so}")),
             Failure::Told => None,
         }
+    }
+
+    /// What the command exits with.
+    pub fn status(&self) -> u8 {
+        if matches!(self, Failure::Interrupted(_)) { INTERRUPTED_STATUS } else { 1 }
     }
 }
 
@@ -42,13 +55,27 @@ fn explain(error: &Error) -> String {
             let _ = write!(text, ": {source}");
         }
     }
+    let in_database = error.path().is_none_or(is_in_database);
     let hint = match error.kind() {
-        ErrorKind::Corruption => "`spillway check` lists everything that is damaged; restore what it names from a copy",
-        ErrorKind::NoSpace => "free space on that disk and try again; nothing that was acknowledged is lost",
+        ErrorKind::Corruption if in_database => "`spillway check` lists everything that is damaged; restore what it names from a copy",
+        ErrorKind::NoSpace if in_database => {
+            "free space on that disk and try again; nothing that was acknowledged is lost"
+        }
+        ErrorKind::NoSpace => "free space on that disk and try again",
         _ => return text,
     };
     let _ = write!(text, "\nhint: {hint}");
     text
+}
+
+/// Whether it is a file of a database, by what lies beside it, or by its name: logs can have a directory of their own.
+fn is_in_database(path: &Path) -> bool {
+    let is_log = || {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(file_name::parse).is_some_and(|(kind, _)| kind.is_log())
+    };
+    let beside = path.with_file_name("CURRENT");
+    RealVfs::new().exists(&beside).unwrap_or(false) || is_log()
 }
 
 impl From<Error> for Failure {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 use spillway::vfs::{RealVfs, Vfs};
-use spillway::{Db, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest};
+use spillway::{Db, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWay};
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
@@ -136,8 +136,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     };
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
     let family = args.family.of(&db)?;
-    let interrupt = Interrupt::listen()?;
-    let ingested = ingest(&db, &family, args.files.clone(), span, &options, &interrupt)?;
+    let interrupt = Interrupt::default();
+    interrupt.listen()?;
+    let ingested = ingest(&db, &family, args.files.clone(), span, &options, &interrupt);
+    let ingested = interrupt.explain(ingested, "nothing was ingested")?;
     drop(family);
     db.close()?;
     if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }
@@ -214,9 +216,8 @@ fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Out
         let time = human::seconds(*prepared_in + report.committed_in);
         writeln!(out, "ingested {tables} ({}) in {time}", human::bytes(report.bytes))?;
     }
-    let times = [*prepared_in, report.committed_in, report.locked_for].map(human::short_time);
-    let [prepared, committed, locked] = times;
-    writeln!(out, "prepared in {prepared}, committed in {committed}; other writers waited {locked} at the most")?;
+    let [prepared, committed] = [*prepared_in, report.committed_in].map(human::short_time);
+    writeln!(out, "prepared in {prepared}, committed in {committed}; {}", waits(report))?;
     let place = match (report.under, report.above) {
         (1.., _) => ", under the memtable: it has none of these keys",
         (_, 1..) => ", above the memtable, which has some of these keys and was sealed",
@@ -230,6 +231,33 @@ fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Out
     Ok(writeln!(out, "sequence {numbers}{place}")?)
 }
 
+/// For whom the database was closed meanwhile, and for how long at the most.
+fn waits(report: &IngestReport) -> String {
+    let IngestReport { way, committed_in, waited_for, locked_for, .. } = report;
+    match way {
+        IngestWay::Queued => format!("other writers waited {} at the most", human::short_time(*locked_for)),
+        IngestWay::Blocking => format!("closed to all writers for {} at the most", human::short_time(*committed_in)),
+        IngestWay::FlushFirst => {
+            let (time, waited) = (human::short_time(*committed_in), human::short_time(*waited_for));
+            format!("closed to all writers for {time} at the most, of which {waited} may have been flushes before that")
+        }
+        IngestWay::Direct => {
+            format!("closed to writers of these keys for {} at the most", human::short_time(*committed_in))
+        }
+        IngestWay::Behind => format!("no writer waited longer than {}", human::short_time(*locked_for)),
+    }
+}
+
+fn way_name(way: IngestWay) -> &'static str {
+    match way {
+        IngestWay::Queued => "queued",
+        IngestWay::Blocking => "blocking",
+        IngestWay::FlushFirst => "flush-first",
+        IngestWay::Direct => "direct",
+        IngestWay::Behind => "behind",
+    }
+}
+
 fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
     let Ingested { report, prepared_in } = ingested;
     let line = json!({
@@ -237,10 +265,15 @@ fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
         "bytes": report.bytes,
         "first_number": report.first.0,
         "last_number": report.last.0,
+        "way": way_name(report.way),
         "families_under": report.under,
         "families_above": report.above,
+        "flushes": report.flushes,
         "prepare_us": prepared_in.as_micros() as u64,
         "commit_us": report.committed_in.as_micros() as u64,
+        "waited_us": report.waited_for.as_micros() as u64,
+        "sync_us": report.synced_in.as_micros() as u64,
+        "placed_us": report.placed_in.as_micros() as u64,
         "commit_lock_ns": report.locked_for.as_nanos() as u64,
     });
     Ok(writeln!(out, "{line}")?)

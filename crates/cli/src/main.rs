@@ -138,7 +138,7 @@ fn main() -> ExitCode {
             if let Some(message) = failure.message() {
                 eprintln!("error: {message}");
             }
-            ExitCode::FAILURE
+            ExitCode::from(failure.status())
         }
     }
 }

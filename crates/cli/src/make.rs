@@ -114,7 +114,7 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
     };
     let threads = settings.threads;
     let mut sorter = Sorter::new(place.vfs.clone(), settings, place.interrupt.clone());
-    let payload_bytes = read(&mut input, &mut sorter)?;
+    let payload_bytes = read(&mut input, &mut sorter, &place.interrupt)?;
     let records = sorter.records();
     let merging = Step::begin("merging", None);
     let sorted = sorter.finish({
@@ -129,12 +129,17 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
     Ok(Made { tables, records, payload_bytes, skipped: input.skipped(), runs, passes, time })
 }
 
-/// Returns the bytes of all keys and values.
-fn read(input: &mut Input<'_>, sorter: &mut Sorter) -> Outcome<u64> {
+/// Returns the bytes of all keys and values. An interrupt is the cause of whatever the input has then: its end, or an error.
+fn read(input: &mut Input<'_>, sorter: &mut Sorter, interrupt: &Interrupt) -> Outcome<u64> {
     let progress = Reading::begin(input.total_bytes(), input.counter());
     let mut record = Record::default();
     let mut payload_bytes = 0;
-    while input.next(&mut record)?.map_err(|malformed| malformed.failure("nothing was made"))? {
+    let mut next = |record: &mut Record| {
+        let found = input.next(record);
+        interrupt.check()?;
+        found?.map_err(|malformed| malformed.failure("nothing was made"))
+    };
+    while next(&mut record)? {
         sorter.add(&record.key, &record.value)?;
         payload_bytes += (record.key.len() + record.value.len()) as u64;
         if sorter.records().is_multiple_of(PROGRESS_RECORDS) {

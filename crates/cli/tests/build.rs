@@ -250,8 +250,40 @@ fn an_interrupted_build_leaves_nothing() {
     while stdin.write_all(lines(20_000, 2).as_bytes()).is_ok() {} // until it has ended
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*error), (Some(1), "error: interrupted: nothing is kept of what was begun\n"));
+    assert_eq!((output.status.code(), &*error), (Some(130), "error: interrupted: no tables were made\n"));
     assert!(!place.path("tables").exists(), "{:?}", files_below(&place.path("tables")));
+}
+
+/// Ctrl-C while a pipe has nothing more to read, but is not at its end; or while it has few records, and ends then.
+#[test]
+fn an_interrupted_build_of_an_idle_pipe_ends_at_once() {
+    for via in ["table build", "load"] {
+        for ends in [false, true] {
+            let place = Place::new();
+            let args = match via {
+                "load" => &["load", "-", "--format", "kv", "--db", "db", "--via", "ingest"][..],
+                _ => &["table", "build", "-", "--format", "kv", "--to", "new/tables"],
+            };
+            let mut child = place.command(SPILLWAY, args).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(lines(3, 1).as_bytes()).unwrap();
+            let staged = if via == "load" { "db/load.tmp" } else { "new/tables" };
+            while files_below(&place.path(staged)).is_empty() && !(via == "load" && place.path(staged).exists()) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_millis(50)); // it has read what there is
+            assert!(place.command("kill", &["-INT", &child.id().to_string()]).status().unwrap().success());
+            if ends {
+                drop(stdin.write_all(b"last\tone\n"));
+                drop(stdin);
+            }
+            let output = child.wait_with_output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            let so = if via == "load" { "nothing was loaded" } else { "no tables were made" };
+            assert_eq!((output.status.code(), &*error), (Some(130), &*format!("error: interrupted: {so}\n")));
+            assert!(!place.path(staged).exists() && !place.path("new").exists(), "{via} {ends}");
+        }
+    }
 }
 
 fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {

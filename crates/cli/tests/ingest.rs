@@ -55,7 +55,28 @@ fn json_says_the_same_in_one_line() {
     assert_eq!((&line["tables"], &line["bytes"]), (&1.into(), &size.into()));
     assert_eq!((&line["first_number"], &line["last_number"]), (&4.into(), &4.into()));
     assert_eq!((&line["families_under"], &line["families_above"]), (&1.into(), &0.into()));
+    assert_eq!((&line["way"], &line["flushes"]), (&"queued".into(), &0.into()));
     assert!(line["commit_us"].as_u64().unwrap() > 0 && line["commit_lock_ns"].as_u64().unwrap() > 0, "{line}");
+}
+
+#[test]
+fn other_modes_say_what_was_closed_and_for_how_long() {
+    for (mode, closed) in [
+        ("blocking", "closed to all writers for "),
+        ("flush-first", "closed to all writers for "),
+        ("direct", "closed to writers of these keys for "),
+    ] {
+        let place = with_tables(&[("a", "m\t1\n"), ("b", "m\t2\n")]);
+        let said = place.spillway(&["ingest", A, "--mode", mode, "--db", "db"]).ok();
+        assert!(said.contains(closed) && !said.contains("other writers waited"), "{said}");
+        place.spillway(&["put", "m", "between", "--db", "db"]).ok();
+        let line: Value =
+            serde_json::from_str(&place.spillway(&["ingest", B, "--mode", mode, "--json", "--db", "db"]).ok()).unwrap();
+        let number = |name: &str| line[name].as_u64().unwrap();
+        assert_eq!(line["way"], mode);
+        assert!(number("flushes") > 0 && number("waited_us") > 0 && number("placed_us") > 0, "{line}");
+        assert!(number("waited_us") + number("sync_us") + number("placed_us") <= number("commit_us"), "{line}");
+    }
 }
 
 #[test]
@@ -118,6 +139,7 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
     ] {
         let error = place.spillway(&[&["ingest", "--db", "db"], args].concat()).fails();
         assert!(error.contains(what), "{error}");
+        assert!(!error.contains("spillway check"), "the database is not damaged: {error}");
         assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
     }
     check(&place, "db");
@@ -175,6 +197,23 @@ fn a_load_by_way_of_tables_is_whole_or_not_there() {
     assert!(said.contains("ingested 1 table (") && said.contains("passed over 1 malformed record"), "{said}");
     assert_eq!(scan(&place, "db"), "a\t1\n");
     assert!(!place.path("db/load.tmp").exists());
+}
+
+#[test]
+fn what_a_killed_load_left_is_told_and_removed() {
+    let place = with_tables(&[]);
+    let leave = || {
+        std::fs::create_dir(place.path("db/load.tmp")).unwrap();
+        place.write("db/load.tmp/000-000001.sst", "half a table");
+    };
+    leave();
+    let said = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(said.contains("note: 1 file that nothing refers to") && said.ends_with("the database is whole\n"), "{said}");
+    place.spillway(&["put", "k", "v", "--db", "db"]).ok();
+    assert!(!place.path("db/load.tmp").exists());
+    leave();
+    place.spillway(&["destroy", "--db", "db", "--yes"]).ok();
+    assert!(!place.path("db").exists());
 }
 
 #[test]

@@ -41,6 +41,18 @@ fn csv_columns_are_chosen_by_name_and_number() {
 }
 
 #[test]
+fn csv_that_ends_within_quotes_is_refused_by_line() {
+    for (rows, line) in [("id,name\n1,a\n2,\"b\n3,c\n4,d\n", 3), ("id,\"name\n1,a\n", 1), ("id\n\"1\n2\n3", 2)] {
+        for more in [&["csv"][..], &["csv", "--skip-bad"]] {
+            let error = refused(more, rows);
+            let expected = format!("in: the row at line {line} has a quote without an end");
+            assert!(error.contains(&expected) && !error.contains("hint"), "{error}");
+        }
+    }
+    assert_eq!(loaded(&["csv", "--value", "name"], "id,name\n1,a\n2,\"b\nc\""), "1\ta\n2\tb\\nc\n");
+}
+
+#[test]
 fn tsv_knows_no_quotes() {
     assert_eq!(loaded(&["tsv", "--key", "k"], "k\tv\na\t\"x\n"), "a\ta\\t\"x\n");
 }

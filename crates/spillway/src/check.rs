@@ -13,7 +13,7 @@ use base::{Error, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use crate::ingest::record::IngestRecord;
-use crate::version::file_name::{self, FileType};
+use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{self, Recovered};
 use crate::version::table_file::FileMeta;
 
@@ -210,6 +210,11 @@ impl Check<'_> {
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));
             }
+        }
+        let load_dir = self.dir.join(LOAD_DIR);
+        if self.vfs().exists(&load_dir)? {
+            let left = self.vfs().read_dir(&load_dir)?;
+            self.report.superfluous.extend(left.into_iter().map(|name| load_dir.join(name)));
         }
         Ok(())
     }

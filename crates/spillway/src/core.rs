@@ -3,7 +3,7 @@
 //! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`RangeLatches`],
 //! [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,7 +62,7 @@ pub(crate) struct Core {
     background_error: ArcSwapOption<Error>,
     /// A background error that listeners were not told of yet.
     pub untold_error: Mutex<Option<Error>>,
-    closing: AtomicBool,
+    closing: Arc<AtomicBool>,
 }
 
 /// What the commit lock guards: the end of history.
@@ -111,6 +111,8 @@ pub(crate) struct State {
     pub max_family: u32,
     pub flushes_running: usize,
     pub compactions_running: usize,
+    /// Ingests that are being prepared: they make files in the directory.
+    pub prepares_running: usize,
 }
 
 /// Entries of a family's queue at the most: every read looks at each.
@@ -127,7 +129,7 @@ pub(crate) struct FamilyState {
     /// Every number at or below it is in tables (T of F2).
     pub flushed_through: SeqNo,
     /// Ingests above T that are in tables (F2), by the numbers before theirs.
-    pub linked_ingests: Vec<SeqNo>,
+    pub linked_ingests: BTreeSet<SeqNo>,
     /// Entries created at or before this are flushed whatever their count.
     pub flush_wanted_through: SeqNo,
     pub flushing: bool,
@@ -144,7 +146,7 @@ impl FamilyState {
             version: view.version.clone(),
             spare: None,
             flushed_through,
-            linked_ingests: Vec::new(),
+            linked_ingests: BTreeSet::new(),
             flush_wanted_through: SeqNo::ZERO,
             flushing: false,
             compactions: FamilyCompactions::default(),
@@ -239,6 +241,7 @@ impl Core {
                 max_family,
                 flushes_running: 0,
                 compactions_running: 0,
+                prepares_running: 0,
             }),
             state_changed: Condvar::new(),
             upkeep: Signal::default(),
@@ -249,7 +252,7 @@ impl Core {
             block_cache,
             background_error: ArcSwapOption::empty(),
             untold_error: Mutex::new(None),
-            closing: AtomicBool::new(false),
+            closing: Arc::default(),
             context,
         }
     }
@@ -320,6 +323,11 @@ impl Core {
         self.closing.load(Ordering::Acquire)
     }
 
+    /// For those who outlive the database, or have no handle of it.
+    pub fn closing_flag(&self) -> Arc<AtomicBool> {
+        self.closing.clone()
+    }
+
     /// Says that no job is to be started any more, and no write to be taken. False where that was said before.
     pub fn begin_closing(&self) -> bool {
         let first = !self.closing.swap(true, Ordering::AcqRel);
@@ -330,10 +338,10 @@ impl Core {
         first
     }
 
-    /// Waits until no flush runs. None begins after [`begin_closing`](Self::begin_closing).
-    pub fn wait_for_flushes(&self) {
+    /// Waits until no flush runs and no ingest is prepared. None begins after [`begin_closing`](Self::begin_closing).
+    pub fn wait_for_flushes_and_prepares(&self) {
         let mut state = self.state.lock();
-        while state.flushes_running > 0 {
+        while state.flushes_running > 0 || state.prepares_running > 0 {
             self.state_changed.wait(&mut state);
         }
     }

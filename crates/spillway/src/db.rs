@@ -118,7 +118,7 @@ impl Db {
         for thread in self.threads.lock().drain(..) {
             thread.join();
         }
-        self.core.wait_for_flushes(); // of threads that are not ours
+        self.core.wait_for_flushes_and_prepares(); // of threads that are not ours
         let ended = self.core.end_log();
         self.core.purge_obsolete();
         self.core.tell_background_error();

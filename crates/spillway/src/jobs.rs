@@ -120,7 +120,7 @@ impl Core {
     fn run_job(&self, job: Job) {
         let result = match job {
             Job::Flush(plan) => self.flush_group(vec![plan]),
-            Job::Compaction(plan) => self.compaction_job(*plan),
+            Job::Compaction(plan) => self.compaction_job(*plan).map(|_| ()),
         };
         self.end_job(&result);
     }
@@ -141,7 +141,7 @@ impl Core {
         if self.read_only || self.background_error().is_some() {
             return;
         }
-        let kept = self.keep_memtables_within_limit();
+        let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
         let kept = kept.and_then(|()| self.make_spare_memtables()).and_then(|()| self.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.

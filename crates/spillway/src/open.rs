@@ -246,7 +246,7 @@ impl<'a> Opening<'a> {
         let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
         let view = family.view_full();
         let mut state = FamilyState::new(family, &view, through);
-        state.linked_ingests.clone_from(&stored.linked_ingests);
+        state.linked_ingests.extend(&stored.linked_ingests);
         Ok(state)
     }
 
@@ -414,7 +414,7 @@ impl Core {
             comparator: family.family.order().user.name().to_owned(),
             log_number,
             flushed_through: family.flushed_through,
-            linked_ingests: family.linked_ingests.clone(),
+            linked_ingests: family.linked_ingests.iter().copied().collect(),
             version: family.version.clone(),
         };
         ManifestSnapshot {

@@ -66,6 +66,8 @@ pub(crate) struct LogReplay<'a> {
     /// RocksDB's logs below this number hold nothing of the family that is not in tables.
     log_numbers: BTreeMap<FamilyId, FileNumber>,
     last_seq: SeqNo,
+    /// The last number of the records of ours so far.
+    last_record: SeqNo,
     /// Logs of ours that were replayed, those of large batches included.
     logs: Vec<ReplayedLog>,
     /// Salvage went on in spite of damage to our logs, or without one.
@@ -83,8 +85,17 @@ impl<'a> LogReplay<'a> {
         let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
         let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
         let last_seq = tables.chain(flushed).fold(recovered.last_seq, SeqNo::max);
-        let (logs, passed_damage) = (Vec::new(), false);
-        LogReplay { context, recovered, may_flush, families, log_numbers, last_seq, logs, passed_damage }
+        LogReplay {
+            context,
+            recovered,
+            may_flush,
+            families,
+            log_numbers,
+            last_seq,
+            last_record: SeqNo::ZERO,
+            logs: Vec::new(),
+            passed_damage: false,
+        }
     }
 
     /// Replays every log that is needed.
@@ -126,8 +137,21 @@ impl<'a> LogReplay<'a> {
     /// Applies a batch as it stands in a log. `rocksdb_log`: the number of RocksDB's log that it comes from.
     fn apply(&mut self, payload: &[u8], rocksdb_log: Option<FileNumber>) -> Result<()> {
         let batch = BatchReader::new(payload)?;
-        let first = batch.seq();
+        let (first, count) = (batch.seq(), batch.declared_count());
+        if rocksdb_log.is_none() && count > 0 {
+            self.follow(first, SeqNo(first.0.saturating_add(u64::from(count) - 1)))?;
+        }
         self.apply_batch(batch, first, rocksdb_log)
+    }
+
+    /// Notes the numbers of a record of ours, which come after those of every record before (C1).
+    fn follow(&mut self, first: SeqNo, last: SeqNo) -> Result<()> {
+        if first <= self.last_record {
+            let what = format!("a record's numbers begin with {first}, and one before it had {}", self.last_record);
+            return Err(Error::corruption(what));
+        }
+        self.last_record = last;
+        Ok(())
     }
 
     /// Applies a batch under the numbers from `first`.

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
 
 use self::source::Source;
 
@@ -104,6 +105,7 @@ pub struct Input<'a> {
     read_bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
     skipped: u64,
+    interrupt: Interrupt,
 }
 
 impl<'a> Input<'a> {
@@ -113,15 +115,21 @@ impl<'a> Input<'a> {
         let sizes = files.iter().map(|path| source::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
         let total_bytes = sizes.into_iter().sum();
         let (files, read_bytes) = (files.iter().cloned().collect(), Arc::default());
-        let mut input = Input { args, files, open: None, read_bytes, total_bytes, skipped: 0 };
+        let mut input = Input { args, files, open: None, read_bytes, total_bytes, skipped: 0, interrupt: Interrupt::default() };
         input.open_next()?;
         Ok(input)
+    }
+
+    /// From now on Ctrl-C is only noted, and ends the wait for more of a pipe.
+    pub fn listen(&self) -> Outcome<Interrupt> {
+        self.interrupt.listen()?;
+        Ok(self.interrupt.clone())
     }
 
     /// False where there is no other file.
     fn open_next(&mut self) -> Outcome<bool> {
         let Some(path) = self.files.pop_front() else { return Ok(false) };
-        let source = Source::open(&path, self.read_bytes.clone())?;
+        let source = Source::open(&path, self.read_bytes.clone(), self.interrupt.clone())?;
         self.open = Some((path, self.args.parser(source)?));
         Ok(true)
     }

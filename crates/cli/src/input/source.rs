@@ -2,16 +2,23 @@
 
 use std::fs::Metadata;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use spillway::Error;
 
 use crate::failure::Outcome;
+use crate::interrupt::Interrupt;
 
 /// The longest line that is read, in bytes: what no key or value can be is not kept in memory either.
-const LINE_BYTES_MAX: u64 = 1 << 30;
+pub const LINE_BYTES_MAX: u64 = 1 << 30;
+
+/// Between two looks at Ctrl-C while nothing comes: its signal need not have gone to the thread that waits.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -21,24 +28,54 @@ pub struct Source {
     line: u64,
 }
 
+#[expect(clippy::disallowed_types, reason = "the input is no file of a database, and can be a pipe")]
+type File = std::fs::File;
+
 struct Counted {
-    inner: Box<dyn Read>,
+    file: File,
+    /// It has no size: what it has next may be long in coming.
+    is_pipe: bool,
     read_bytes: Arc<AtomicU64>,
+    interrupt: Interrupt,
+}
+
+impl Counted {
+    /// Returns when there is something to read, or its end. A read would wait on after a signal.
+    fn wait(&self) -> io::Result<()> {
+        loop {
+            self.interrupt.check().map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&WAIT)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 impl Read for Counted {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buf)?;
+        if self.is_pipe {
+            self.wait()?;
+        }
+        let read = self.file.read(buf)?;
         self.read_bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`. What is read of it is added to `read_bytes`, wherever it is read.
-    pub fn open(path: &Path, read_bytes: Arc<AtomicU64>) -> Outcome<Source> {
-        let inner: Box<dyn Read> = if path == Path::new("-") { Box::new(io::stdin()) } else { open_file(path)? };
-        let reader = BufReader::with_capacity(BUFFER_BYTES, Counted { inner, read_bytes });
+    /// Opens a file, or standard input for `-`. What is read of it is added to `read_bytes`, wherever it is read. Where
+    /// `interrupt` is asked, waiting for more of a pipe fails.
+    pub fn open(path: &Path, read_bytes: Arc<AtomicU64>, interrupt: Interrupt) -> Outcome<Source> {
+        let failed = |error| Error::io("open for reading", path, error);
+        let file = match path == Path::new("-") {
+            true => File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?),
+            false => File::open(path).map_err(failed)?,
+        };
+        let metadata = file.metadata().map_err(|e| Error::io("read the size", path, e))?;
+        let is_pipe = size(path, &metadata)?.is_none();
+        let reader = BufReader::with_capacity(BUFFER_BYTES, Counted { file, is_pipe, read_bytes, interrupt });
         Ok(Source { reader, name: path.display().to_string(), line: 0 })
     }
 
@@ -74,14 +111,6 @@ impl Source {
     pub fn into_reader(self) -> impl Read {
         self.reader
     }
-}
-
-#[expect(clippy::disallowed_types, reason = "the input is no file of a database, and can be a pipe")]
-fn open_file(path: &Path) -> Outcome<Box<dyn Read>> {
-    let file = std::fs::File::open(path).map_err(|e| Error::io("open for reading", path, e))?;
-    let metadata = file.metadata().map_err(|e| Error::io("read the size", path, e))?;
-    size(path, &metadata)?;
-    Ok(Box::new(file))
 }
 
 /// The size of an input, where it has one; opening a pipe to ask would start and end it.

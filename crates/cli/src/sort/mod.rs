@@ -294,13 +294,23 @@ impl Sorted {
         groups
     }
 
+    /// Of what is read or written in a pass: a record that is larger than a block has one of its own.
+    fn block_bytes_max(&self) -> u64 {
+        let largest = self.sequences.iter().map(Sequence::reading_bytes).max();
+        largest.unwrap_or(0).max(self.settings.shape().block_bytes as u64)
+    }
+
+    /// Each thread is to merge eight at a time, rather than many threads two at a time.
+    fn pass_threads(&self) -> usize {
+        let fitting = self.settings.merge_bytes() / self.block_bytes_max().saturating_mul(9);
+        self.settings.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
+    }
+
     /// Merges groups of runs into one run each, some beside each other.
     fn pass(&mut self, vfs: &Arc<dyn Vfs>, merging: Arc<impl Fn(u64) + Send + Sync + 'static>) -> Result<()> {
         let (shape, memory_bytes) = (self.settings.shape(), self.settings.merge_bytes());
-        // Each thread is to merge eight at a time, rather than many threads two at a time.
-        let fitting = memory_bytes / (9 * shape.block_bytes as u64);
-        let threads = self.settings.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
-        let groups = self.groups(memory_bytes / threads as u64, shape.block_bytes as u64);
+        let (threads, block_bytes) = (self.pass_threads(), self.block_bytes_max());
+        let groups = self.groups(memory_bytes / threads as u64, block_bytes);
         let spill = Spill::create(&**vfs, &self.settings.spill_dir)?;
         let (order, interrupt) = (self.settings.order.clone(), self.interrupt.clone());
         self.sequences.clear();

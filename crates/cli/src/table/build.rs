@@ -63,13 +63,26 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let family = family_options(args, &vfs)?;
     check_name(&args.name)?;
     let input = Input::open(&args.input, &args.files)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = input.listen()?;
+    let made = interrupt.explain(build(args, vfs, family, input, &interrupt), "no tables were made")?;
+    if args.json { show_json(&made, out) } else { show(&made, out) }
+}
+
+fn build(
+    args: &Args,
+    vfs: Arc<dyn Vfs>,
+    family: FamilyOptions,
+    input: Input<'_>,
+    interrupt: &Interrupt,
+) -> Outcome<Made> {
     let output = Output::begin(vfs.clone(), &args.to, &args.name)?;
     let staging = Staging::inside(vfs.clone(), &args.to)?;
-    let place = make::Place { vfs: vfs.clone(), dir: staging.dir().to_owned(), family: Arc::new(family), interrupt };
+    let dir = staging.dir().to_owned();
+    let place = make::Place { vfs, dir, family: Arc::new(family), interrupt: interrupt.clone() };
     let mut made = make::make(input, &args.make, &place)?;
+    interrupt.check()?;
     made.tables = output.publish(made.tables)?;
-    if args.json { show_json(&made, out) } else { show(&made, out) }
+    Ok(made)
 }
 
 fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
@@ -103,17 +116,23 @@ struct Output<'a> {
     vfs: Arc<dyn Vfs>,
     dir: &'a Path,
     name: &'a str,
-    /// The directory was made, and is removed again if it stays empty.
-    is_new: bool,
+    /// Directories that were made, from the inside out: that one and those around it. They are removed again if they stay
+    /// empty.
+    new: Vec<&'a Path>,
 }
 
 impl<'a> Output<'a> {
     /// Makes sure that there are no tables of that name.
     fn begin(vfs: Arc<dyn Vfs>, dir: &'a Path, name: &'a str) -> Outcome<Output<'a>> {
-        let is_new = !vfs.exists(dir)?;
-        if is_new {
-            vfs.create_dir_all(dir)?;
+        let mut output = Output { vfs, dir, name, new: Vec::new() };
+        let vfs = &output.vfs;
+        for around in dir.ancestors().filter(|around| !around.as_os_str().is_empty()) {
+            if vfs.exists(around)? {
+                break;
+            }
+            output.new.push(around);
         }
+        vfs.create_dir_all(dir)?;
         let is_ours = |file: &String| {
             let number = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
             let number = number.and_then(|rest| rest.strip_suffix(".sst"));
@@ -126,7 +145,7 @@ impl<'a> Output<'a> {
                 "there are tables of that name already ({path}); remove them, or say another --name or --to"
             )));
         }
-        Ok(Output { vfs, dir, name, is_new })
+        Ok(output)
     }
 
     /// Gives the tables their names. All have theirs in the end, or none.
@@ -143,6 +162,10 @@ impl<'a> Output<'a> {
             named.push(WrittenTable { path, ..table });
         }
         self.vfs.sync_dir(self.dir)?;
+        for around in self.new.iter().filter_map(|dir| dir.parent()) {
+            let is_here = around.as_os_str().is_empty();
+            self.vfs.sync_dir(if is_here { Path::new(".") } else { around })?;
+        }
         Ok(named)
     }
 
@@ -157,8 +180,8 @@ impl<'a> Output<'a> {
 
 impl Drop for Output<'_> {
     fn drop(&mut self) {
-        if self.is_new {
-            let _ = self.vfs.remove_dir(self.dir); // fails, as it should, where tables are in it
+        for dir in &self.new {
+            let _ = self.vfs.remove_dir(dir); // fails, as it should, where something is in it
         }
     }
 }

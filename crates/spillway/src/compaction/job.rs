@@ -38,11 +38,12 @@ impl Core {
         state.begin_compaction(id, pick)
     }
 
-    /// Runs a compaction that was picked, installs its outcome, and notes that it has ended.
+    /// Runs a compaction that was picked, installs its outcome, and notes that it has ended. False where nothing was
+    /// installed: an input is gone, or the family or the database.
     ///
     /// # Errors
     /// What ended it early, other than the family or the database going away.
-    pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<()> {
+    pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<bool> {
         let result = self.compact(&plan);
         let mut state = self.state.lock();
         state.compactions_running -= 1;
@@ -54,13 +55,14 @@ impl Core {
         match result {
             Err(error) if error.kind() == ErrorKind::Closed || plan.family.is_dropped() => {
                 tracing::info!(family = plan.family.name(), %error, "a compaction was given up");
-                Ok(())
+                Ok(false)
             }
             result => result,
         }
     }
 
-    fn compact(&self, plan: &CompactionPlan) -> Result<()> {
+    /// Whether it was installed.
+    fn compact(&self, plan: &CompactionPlan) -> Result<bool> {
         let (family, pick) = (plan.family.name(), &plan.pick);
         let inputs = pick.files().count();
         self.context.notify(&Event::CompactionBegin {
@@ -100,7 +102,7 @@ impl Core {
             bytes,
             duration_us,
         });
-        Ok(())
+        Ok(installed)
     }
 
     fn run_compaction(&self, plan: &CompactionPlan) -> Result<Vec<FileMeta>> {

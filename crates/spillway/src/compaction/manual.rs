@@ -189,8 +189,11 @@ impl Call<'_> {
             let start = resume_at.as_deref().or(self.start);
             let request = RangeRequest { level, start, end: self.end, in_place_before: None, may_move };
             let Some((plan, next)) = self.next_step(&request)? else { return Ok(written) };
-            written = plan.pick.output_level;
-            self.run(plan)?;
+            let output_level = plan.pick.output_level;
+            if !self.run(plan)? {
+                continue; // the step is taken again
+            }
+            written = output_level;
             match next {
                 Some(next) => resume_at = Some(next),
                 None => return Ok(written),
@@ -217,14 +220,12 @@ impl Call<'_> {
             match step {
                 Step::Done => return Ok(None),
                 Step::Run(plan, resume_at) => return Ok(Some((plan, resume_at))),
-                Step::Wait => {
+                Step::Wait(ended) => {
                     // Or automatic compactions could keep the files busy for ever.
                     let id = self.family.id();
                     hold.get_or_insert_with(|| Hold::new(self.core, |family| family.family.id() == id));
-                    let running = self.with_family(|family| Ok(family.compactions.count()))?;
                     self.core.wait_until(|state| {
-                        let now = state.families.get(&id).map_or(0, |family| family.compactions.count());
-                        Ok(now < running.max(1))
+                        Ok(state.families.get(&id).is_none_or(|family| family.compactions.ended() != ended))
                     })?;
                 }
             }
@@ -242,17 +243,19 @@ impl Call<'_> {
         let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max);
         Ok(match picker.range(request) {
             RangePick::Nothing => Step::Done,
-            RangePick::Busy => Step::Wait,
+            RangePick::Busy => Step::Wait(family.compactions.ended()),
             RangePick::Step { pick, resume_at } => {
                 state.begin_compaction(self.family.id(), *pick).map_or(Step::Done, |plan| Step::Run(plan, resume_at))
             }
         })
     }
 
-    fn run(&self, plan: CompactionPlan) -> Result<()> {
-        self.core.compaction_job(plan).inspect_err(|e| self.core.fail(e))?;
+    /// False where its inputs were no longer what they were: nothing has changed then.
+    fn run(&self, plan: CompactionPlan) -> Result<bool> {
+        let installed = self.core.compaction_job(plan).inspect_err(|e| self.core.fail(e))?;
         self.core.check_writable()?;
-        self.family.check_live()
+        self.family.check_live()?;
+        Ok(installed)
     }
 
     fn with_family<R>(&self, read: impl FnOnce(&mut FamilyState) -> Result<R>) -> Result<R> {
@@ -263,22 +266,28 @@ impl Call<'_> {
     fn change_level(&self, from: usize) -> Result<()> {
         let id = self.family.id();
         let _hold = Hold::new(self.core, |family| family.family.id() == id);
-        self.core.wait_until(|state| Ok(self.core.family_state(state, id)?.compactions.count() == 0))?;
-        let plan = {
+        // Alone: a table that is linked meanwhile, below where the files go, would be older than they in nothing but its place.
+        let is_alone = |family: &FamilyState| family.compactions.count() == 0 && !family.compactions.has_reservations();
+        let plan = loop {
+            self.core.wait_until(|state| Ok(is_alone(self.core.family_state(state, id)?)))?;
             let mut state = self.core.state.lock();
             let family = self.core.family_state(&mut state, id)?;
-            match move_of_level(family, from, self.options.target_level)? {
+            if !is_alone(family) {
+                continue;
+            }
+            break match move_of_level(family, from, self.options.target_level)? {
                 Some(pick) => state.begin_compaction(id, pick),
                 None => None,
-            }
+            };
         };
-        plan.map_or(Ok(()), |plan| self.run(plan))
+        plan.map_or(Ok(()), |plan| self.run(plan).map(|_| ()))
     }
 }
 
 enum Step {
     Done,
-    Wait,
+    /// For something to end after so many.
+    Wait(u64),
     Run(CompactionPlan, Option<Vec<u8>>),
 }
 

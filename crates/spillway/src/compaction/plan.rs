@@ -1,5 +1,6 @@
 //! What a compaction is to do, as plain data, and the record of those that run.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base::options::CompressionKind;
@@ -101,8 +102,15 @@ struct Running {
     /// Files and bytes of the inputs, by level.
     taken: Vec<(usize, usize, u64)>,
     start_level: usize,
-    output_level: usize,
+    /// The levels that outputs may come into, or pass on a way up: what lies below moves above what is put there meanwhile.
+    output_levels: RangeInclusive<usize>,
     span: Span,
+}
+
+impl Running {
+    fn outputs(&self) -> impl Iterator<Item = (usize, &Span)> {
+        self.output_levels.clone().map(|level| (level, &self.span))
+    }
 }
 
 /// Places that a job is about to put tables into.
@@ -117,6 +125,8 @@ pub struct FamilyCompactions {
     running: Vec<Running>,
     reserved: Vec<Reserved>,
     last_id: u64,
+    /// Compactions and reservations that have ended.
+    ended: u64,
     /// Calls that keep automatic compactions from being picked: they wait for files, or asked to be alone.
     holds: usize,
 }
@@ -130,7 +140,7 @@ impl FamilyCompactions {
             inputs: pick.files().map(|(_, file)| file.number()).collect(),
             taken: pick.inputs.iter().map(|i| (i.level, i.files.len(), bytes_of(&i.files))).collect(),
             start_level: pick.start_level(),
-            output_level: pick.output_level,
+            output_levels: pick.output_level..=pick.output_level.max(pick.start_level()),
             span: pick.span.clone(),
         });
         self.last_id
@@ -138,10 +148,16 @@ impl FamilyCompactions {
 
     pub fn end(&mut self, id: u64) {
         self.running.retain(|running| running.id != id);
+        self.ended += 1;
     }
 
     pub fn count(&self) -> usize {
         self.running.len()
+    }
+
+    /// Grows whenever something ends that files may have been busy for: what was in the way may be gone then.
+    pub fn ended(&self) -> u64 {
+        self.ended
     }
 
     /// Whether a running compaction reads the file.
@@ -166,7 +182,7 @@ impl FamilyCompactions {
     }
 
     fn outputs(&self, own: &[u64]) -> impl Iterator<Item = (usize, &Span)> {
-        let running = self.running.iter().map(|running| (running.output_level, &running.span));
+        let running = self.running.iter().flat_map(Running::outputs);
         let others = self.reserved.iter().filter(|reserved| !own.contains(&reserved.id));
         let reserved = others.flat_map(|reserved| &reserved.places);
         running.chain(reserved.map(|(level, span)| (*level, span)))
@@ -179,8 +195,14 @@ impl FamilyCompactions {
         self.last_id
     }
 
+    /// Whether another job is about to put tables somewhere.
+    pub fn has_reservations(&self) -> bool {
+        !self.reserved.is_empty()
+    }
+
     pub fn end_reservation(&mut self, id: u64) {
         self.reserved.retain(|reserved| reserved.id != id);
+        self.ended += 1;
     }
 
     /// Whether a running compaction takes files out of level 0.

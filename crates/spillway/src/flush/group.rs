@@ -66,7 +66,14 @@ impl Core {
         // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
         self.logs.sync_through(logged, || logged)?;
         self.install_flushes(&rewrites, &tables)?;
-        links.iter().try_for_each(|plan| self.link(plan, &snapshots))?;
+        let mut placed = Vec::new();
+        for plan in &links {
+            match self.link(plan, &snapshots) {
+                Err(_) if plan.family.is_dropped() => {}
+                linked => placed.extend(linked?),
+            }
+        }
+        placed.iter().for_each(|event| self.context.notify(event));
         for (plan, table) in rewrites.iter().zip(&tables) {
             let Some(table) = table else { continue };
             let family = plan.family.name().to_owned();

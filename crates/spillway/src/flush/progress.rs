@@ -1,17 +1,22 @@
 //! How far a family is flushed: T, and the ingests above it that are in tables already. Keeps F2, Q2.
 //!
 //! Entries leave a queue at its old end, but not in the order of their numbers: an ingest may have gone *under* the mutable
-//! memtable, which holds older numbers. One that overlaps nothing older in the queue may even leave before that. So T moves only as far as no entry that is left begins, and what is in tables
-//! beyond that is listed by its own number, until T passes it.
+//! memtable, which holds older numbers. One that overlaps nothing older in the queue may even leave before that. So T
+//! moves only as far as no entry that is left begins, and what is in tables beyond that is listed by its own number, until
+//! T passes it.
 
 use std::sync::Arc;
 
-use base::SeqNo;
+use base::{Result, SeqNo};
 
-use crate::core::{FamilyState, holds};
+use crate::core::{Core, FamilyState, holds};
+use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::ingest::queued::QueuedIngest;
 use crate::version::edit::VersionEdit;
+
+/// Linked ingests that are listed before T is made to pass them: recovery reads the list, and so does every new MANIFEST.
+const LINKED_INGESTS_MAX: usize = 4096;
 
 /// What a family does not need from the logs any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,12 +55,23 @@ impl FamilyState {
         assert!(unneeded.through >= self.flushed_through, "flushed-through only grows (F2)");
         self.flushed_through = unneeded.through;
         self.linked_ingests.extend(&unneeded.linked);
-        self.linked_ingests.retain(|first| *first > unneeded.through);
+        while self.linked_ingests.first().is_some_and(|first| *first <= unneeded.through) {
+            self.linked_ingests.pop_first();
+        }
     }
 
     /// Whether an ingest whose numbers begin and end with these is in tables.
     pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
         last <= self.flushed_through || self.linked_ingests.contains(&first)
+    }
+
+    /// Whether so many ingests are listed that whatever keeps T below them is to be flushed, and that was not asked for.
+    fn has_too_many_linked(&self) -> bool {
+        self.linked_ingests.len() >= LINKED_INGESTS_MAX
+            && self
+                .linked_ingests
+                .first()
+                .is_some_and(|first| self.mutable.created_at() < *first || self.flush_wanted_through < *first)
     }
 
     /// Whether the entries may leave the queue: they are what its old end still is (V2), or ingests that wait there for
@@ -76,5 +92,20 @@ impl FamilyState {
     /// Whether everything through `last` that was sealed is in tables.
     pub fn is_flushed_through(&self, last: SeqNo) -> bool {
         self.queue.iter().all(|entry| entry.created_at() >= last)
+    }
+}
+
+impl Core {
+    /// Seals the memtables that have long lists of linked ingests above them, so that T passes those.
+    ///
+    /// # Errors
+    /// What making a memtable yields.
+    pub(crate) fn pass_linked_ingests(&self) -> Result<()> {
+        let families: Vec<Arc<Family>> = {
+            let state = self.state.lock();
+            let long = state.families.values().filter(|family| family.has_too_many_linked());
+            long.map(|family| family.family.clone()).collect()
+        };
+        families.iter().try_for_each(|family| self.seal_for_flush(family).map(|_| ()))
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
+use super::placement::overlapping;
 use super::prepare::PreparedIngest;
 use super::record::{FamilyIngest, numbered};
 use crate::compaction::Span;
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
+use crate::flush::group::remove_table;
 use crate::install::Change;
 use crate::version::edit::VersionEdit;
 
@@ -38,15 +40,27 @@ impl Core {
     ///
     /// # Errors
     /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. Nothing was done then.
+    /// `Closed`: a family was dropped meanwhile; the others have their tables.
     pub(super) fn place_behind(&self, prepared: &mut PreparedIngest) -> Result<()> {
         let mut reserved = Reserved { core: self, places: Vec::new() };
         for (family, share) in prepared.shares() {
             let id = self.reserve_behind(family, share)?;
             reserved.places.push((family.clone(), id));
         }
+        // What is visible now may have been seen beside the tables: it is in the history that holds them (D2).
+        let published = self.pipeline.published_log();
+        self.logs.sync_through(published, || published).inspect_err(|e| self.fail(e))?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
         prepared.keep(); // after an error the MANIFEST may name them all the same
-        self.install_all(changes).map(drop)
+        let installed = self.install_all(changes)?;
+        let gone = prepared.shares().iter().zip(&installed).filter(|(_, installed)| !**installed);
+        for table in gone.flat_map(|((_, share), _)| share.layers.iter().flatten()) {
+            remove_table(&self.context, &table.meta); // nothing names it
+        }
+        if installed.contains(&false) {
+            return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
+        }
+        Ok(())
     }
 
     fn reserve_behind(&self, family: &Arc<Family>, share: &FamilyIngest) -> Result<u64> {
@@ -60,8 +74,7 @@ impl Core {
         let mut state = self.state.lock();
         let state = self.family_state(&mut state, family.id())?;
         let last = state.version.num_levels() - 1;
-        let in_last = state.version.level(last);
-        if in_last.iter().any(|file| spans.iter().any(|span| span.overlaps_file(order, &file.meta))) {
+        if spans.iter().any(|span| overlapping(&state.version, last, span).next().is_some()) {
             return refused("a table of the last level overlaps them");
         }
         if has_zeros_above(state, last) {

@@ -61,7 +61,9 @@ impl Core {
         let batch = batch.filter(|batch| !batch.is_empty());
         let mut report = IngestReport::of(&prepared);
         if prepared.shares().is_empty() {
-            return self.commit_batch_alone(batch);
+            let report = self.commit_batch_alone(batch)?;
+            prepared.remove_moved();
+            return Ok(report);
         }
         if prepared.options.ingest_behind {
             self.commit_behind(&mut prepared, batch)?;
@@ -105,6 +107,9 @@ impl Core {
         let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         let unfinished = Unfinished::new(self, joined.ticket);
         prepared.keep();
+        for (_, queued) in &ingest.entries {
+            queued.layers(); // made here, where no lock is held
+        }
         ingest.record.first = SeqNo(joined.given.before.0 + 1);
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
@@ -119,10 +124,12 @@ impl Core {
         self.sync_write(joined.given.log_end)?;
         report.synced_in = since(start);
         prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
-        if let Some((held, _gate)) = &held {
+        if let Some((held, gate)) = held {
             let start = self.context.vfs.now();
-            self.give_levels(held)?;
+            let placed = self.give_levels(&held)?;
             report.placed_in = since(start);
+            drop((held, gate)); // a listener that writes would wait for its own thread
+            placed.iter().for_each(|event| self.context.notify(event));
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 use base::{FamilyId, Result, UserOrder};
 use crossbeam_utils::CachePadded;
 
+use super::overlap::merged;
 use crate::compaction::Span;
 use crate::write::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 
@@ -42,16 +43,6 @@ pub(crate) struct LatchSpan {
 impl LatchSpan {
     pub fn of(keys: &KeyRange<'_>) -> Self {
         LatchSpan { family: keys.family, order: keys.order.clone(), span: keys.to_span() }
-    }
-
-    fn overlaps(&self, other: &LatchSpan) -> bool {
-        self.family == other.family && self.span.overlaps(&self.order, &other.span)
-    }
-
-    fn overlaps_keys(&self, keys: &KeyRange<'_>) -> bool {
-        let end = self.order.compare(keys.end, &self.span.start);
-        let reaches_span = end.is_gt() || (end.is_eq() && !keys.end_is_exclusive);
-        self.family == keys.family && reaches_span && self.span.reaches(&self.order, keys.start)
     }
 }
 
@@ -114,9 +105,9 @@ pub(crate) struct LatchGuard<'a> {
 impl Drop for LatchGuard<'_> {
     fn drop(&mut self) {
         let mut queue = self.latches.lock();
-        let granted_any = queue.remove(self.number);
+        let (granted_any, _removed) = queue.remove(self.number);
         self.latches.publish(&queue);
-        drop(queue);
+        drop(queue); // before the entry, which may hold many spans
         if granted_any {
             self.latches.granted.notify_all();
         }
@@ -145,7 +136,7 @@ impl RangeLatches {
         go_on: &dyn Fn() -> Result<()>,
         barrier: impl FnOnce(),
     ) -> Result<LatchGuard<'_>> {
-        let latch = self.enter(Reach::Spans(spans), Kind::Latch, go_on)?;
+        let latch = self.enter(Reach::of(spans), Kind::Latch, go_on)?;
         barrier();
         Ok(latch)
     }
@@ -158,6 +149,17 @@ impl RangeLatches {
         let gate = self.enter(Reach::Everything, Kind::Latch, go_on)?;
         barrier();
         Ok(gate)
+    }
+
+    /// As [`acquire`](Self::acquire), without waiting: `None` where something that overlaps is latched, asked for before,
+    /// or let pass just now.
+    pub fn try_acquire(&self, spans: Vec<LatchSpan>, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
+        self.try_enter(Reach::of(spans)).inspect(|_| barrier())
+    }
+
+    /// As [`acquire_all`](Self::acquire_all), without waiting.
+    pub fn try_acquire_all(&self, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
+        self.try_enter(Reach::Everything).inspect(|_| barrier())
     }
 
     /// Whether what the clearance was given for may take numbers. Asked under the commit lock, just before.
@@ -182,7 +184,7 @@ impl RangeLatches {
     /// As [`acquire`](Self::acquire).
     pub fn wait(&self, keys: &[KeyRange<'_>], go_on: &dyn Fn() -> Result<()>) -> Result<Clearance<'_>> {
         let spans = keys.iter().map(LatchSpan::of).collect();
-        Ok(Clearance { stamp: 0, pass: Some(self.enter(Reach::Spans(spans), Kind::Pass, go_on)?) })
+        Ok(Clearance { stamp: 0, pass: Some(self.enter(Reach::of(spans), Kind::Pass, go_on)?) })
     }
 
     /// Has everyone who waits ask again whether to go on.
@@ -207,6 +209,19 @@ impl RangeLatches {
         Ok(guard)
     }
 
+    /// Nobody else sees an entry that is not granted at once.
+    fn try_enter(&self, reach: Reach) -> Option<LatchGuard<'_>> {
+        let mut queue = self.lock();
+        let number = queue.push(reach, Kind::Latch);
+        if !queue.is_granted(number) {
+            let (_, _refused) = queue.remove(number);
+            drop(queue);
+            return None;
+        }
+        self.publish(&queue);
+        Some(LatchGuard { latches: self, number })
+    }
+
     fn publish(&self, queue: &Queue) {
         self.stamp.store(queue.stamp(), Ordering::Release);
     }
@@ -224,19 +239,80 @@ enum Kind {
 
 /// The keys that an entry is about.
 enum Reach {
-    Spans(Vec<LatchSpan>),
+    /// By id, each family once.
+    Families(Vec<FamilyReach>),
     Everything,
 }
 
+/// What an entry is about in one family. Thousands of spans where that many tables are ingested.
+struct FamilyReach {
+    family: FamilyId,
+    order: UserOrder,
+    /// Ascending, none overlapping another.
+    spans: Vec<Span>,
+}
+
 impl Reach {
+    fn of(mut spans: Vec<LatchSpan>) -> Self {
+        spans.sort_by_key(|span| span.family);
+        let mut families: Vec<FamilyReach> = Vec::new();
+        for LatchSpan { family, order, span } in spans {
+            match families.last_mut() {
+                Some(last) if last.family == family => last.spans.push(span),
+                _ => families.push(FamilyReach { family, order, spans: vec![span] }),
+            }
+        }
+        for FamilyReach { order, spans, .. } in &mut families {
+            *spans = merged(order, std::mem::take(spans));
+        }
+        Reach::Families(families)
+    }
+
     fn meets(&self, other: &Reach) -> bool {
-        let (Reach::Spans(spans), Reach::Spans(others)) = (self, other) else { return true };
-        spans.iter().any(|span| others.iter().any(|other| span.overlaps(other)))
+        let (Reach::Families(families), Reach::Families(others)) = (self, other) else { return true };
+        families.iter().any(|reach| of_family(others, reach.family).is_some_and(|other| reach.meets(other)))
     }
 
     fn meets_keys(&self, keys: &[KeyRange<'_>]) -> bool {
-        let Reach::Spans(spans) = self else { return true };
-        spans.iter().any(|span| keys.iter().any(|range| span.overlaps_keys(range)))
+        let Reach::Families(families) = self else { return true };
+        keys.iter().any(|range| of_family(families, range.family).is_some_and(|reach| reach.meets_keys(range)))
+    }
+}
+
+fn of_family(families: &[FamilyReach], id: FamilyId) -> Option<&FamilyReach> {
+    let place = families.binary_search_by_key(&id, |reach| reach.family).ok()?;
+    families.get(place)
+}
+
+impl FamilyReach {
+    /// Walks along the one with fewer spans and seeks in the other.
+    fn meets(&self, other: &FamilyReach) -> bool {
+        let self_is_shorter = self.spans.len() <= other.spans.len();
+        let (few, many) = if self_is_shorter { (self, other) } else { (other, self) };
+        let mut rest = many.spans.as_slice();
+        few.spans.iter().any(|span| {
+            rest = self.not_before(rest, &span.start);
+            rest.first().is_some_and(|next| next.overlaps(&self.order, span))
+        })
+    }
+
+    fn meets_keys(&self, keys: &KeyRange<'_>) -> bool {
+        self.not_before(&self.spans, keys.start).first().is_some_and(|next| {
+            let end = self.order.compare(keys.end, &next.start);
+            end.is_gt() || (end.is_eq() && !keys.end_is_exclusive)
+        })
+    }
+
+    /// The spans from the first one on that does not end before the key. Sought from the front in growing strides: a walk
+    /// of many short steps costs as little as one along both.
+    fn not_before<'a>(&self, spans: &'a [Span], user_key: &[u8]) -> &'a [Span] {
+        let ends_before = |span: &Span| !span.reaches(&self.order, user_key);
+        let mut stride = 1;
+        while spans.get(stride).is_some_and(ends_before) {
+            stride *= 2;
+        }
+        let near = spans.get(..stride).unwrap_or(spans);
+        spans.get(near.partition_point(ends_before)..).unwrap_or_default()
     }
 }
 
@@ -277,8 +353,9 @@ impl Queue {
         self.last_number
     }
 
-    /// Takes an entry out and grants what waited for nothing else; false where there was nothing.
-    fn remove(&mut self, number: u64) -> bool {
+    /// Takes an entry out and grants what waited for nothing else; false where there was nothing. Returns the entry, to be
+    /// dropped off the lock.
+    fn remove(&mut self, number: u64) -> (bool, Entry) {
         let place = self.entries.binary_search_by_key(&number, |entry| entry.number);
         let removed = self.entries.remove(place.expect("an entry is removed by its only guard"));
         let mut granted_any = false;
@@ -292,7 +369,7 @@ impl Queue {
                 self.grants += u64::from(entry.kind == Kind::Latch);
             }
         }
-        granted_any
+        (granted_any, removed)
     }
 
     fn is_granted(&self, number: u64) -> bool {

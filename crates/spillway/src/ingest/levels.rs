@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use base::extend::Event;
 use base::{Error, Result, SeqNo};
 
 use super::options::IngestOptions;
@@ -58,12 +59,13 @@ impl Core {
     }
 
     /// Gives the tables of entries that joined their levels. Every log is synced through their numbers (F1), and nothing
-    /// older in their queues overlaps them.
+    /// older in their queues overlaps them. Returns what listeners are to be told, once others may write: they may, too.
     ///
     /// # Errors
     /// As those of a flush: the database is read-only then. The ingest itself stands, in the queue.
-    pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<()> {
+    pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<Vec<Event>> {
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        let mut events = Vec::new();
         let placed = held.entries.iter().try_for_each(|(family, entry)| {
             let plan = FlushPlan {
                 family: family.clone(),
@@ -73,11 +75,12 @@ impl Core {
             };
             match self.link(&plan, &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),
-                linked => linked,
+                linked => linked.map(|placed| events.extend(placed)),
             }
         });
         self.release_logs();
-        placed.inspect_err(|error| self.fail(&error.clone().context("ingested tables could not be given levels")))
+        placed.inspect_err(|error| self.fail(&error.clone().context("ingested tables could not be given levels")))?;
+        Ok(events)
     }
 
     /// What `allow_global_seqno` and `fail_if_not_bottommost_level` ask of the levels, once the way is free. Places in the
@@ -140,8 +143,9 @@ impl Core {
             }
             let mut state = self.state.lock();
             let family = self.family_state(&mut state, family.id())?;
-            let taken = family.compactions.places_taken(&[]);
-            if Placement::still_holds(&placed, &[], &family.version, &taken) {
+            let now = family.compactions.places_taken(&[]);
+            let is_same = Arc::ptr_eq(&version, &family.version) && now == taken;
+            if is_same || Placement::still_holds(&placed, &[], &family.version, &now) {
                 return Ok(family.compactions.reserve(placed.into_iter().map(|p| (p.level, p.span)).collect()));
             }
         }

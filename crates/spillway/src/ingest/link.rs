@@ -56,11 +56,12 @@ pub(crate) fn handles(plan: &FlushPlan) -> Vec<Arc<TableFile>> {
 }
 
 impl Core {
-    /// Gives every table of the plan's ingests a level.
+    /// Gives every table of the plan's ingests a level. Returns what listeners are to be told of it, once the caller holds
+    /// nothing that they might wait for.
     ///
     /// # Errors
     /// What reading a table, writing one or the MANIFEST yields.
-    pub(crate) fn link(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<()> {
+    pub(crate) fn link(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<Vec<Event>> {
         let start = self.context.vfs.now();
         let handles = handles(plan);
         for attempt in 0.. {
@@ -78,16 +79,15 @@ impl Core {
             if installed? {
                 let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.context.statistics, Histogram::IngestLink, micros);
-                self.tell_placed(plan, &linked);
-                return Ok(());
+                return Ok(self.note_placed(plan, &linked));
             }
             linked.discard(&self.context);
             self.check_still_queued(plan)?;
             if plan.family.is_dropped() {
-                return Ok(());
+                break;
             }
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Finds a level for every table and reserves the places; `None` where a compaction was faster.
@@ -107,8 +107,10 @@ impl Core {
         let reserved = {
             let mut state = self.state.lock();
             self.family_state(&mut state, plan.family.id()).map(|family| {
-                let taken = family.compactions.places_taken(&own);
-                let holds = Placement::still_holds(&linked.placed, &linked.excised.deleted, &family.version, &taken);
+                let now = family.compactions.places_taken(&own);
+                let is_same = Arc::ptr_eq(&version, &family.version) && now == taken;
+                let leaving = &linked.excised.deleted;
+                let holds = is_same || Placement::still_holds(&linked.placed, leaving, &family.version, &now);
                 let spans = linked.placed.iter().map(|placed| (placed.level, placed.span.clone()));
                 holds.then(|| family.compactions.reserve(spans.collect()))
             })
@@ -140,9 +142,10 @@ impl Core {
         }
     }
 
-    fn tell_placed(&self, plan: &FlushPlan, linked: &Linked) {
+    /// Counts the tables; returns what listeners are to be told.
+    fn note_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
         let family = plan.family.name();
-        for Placed { level, meta, .. } in &linked.placed {
+        let note = |Placed { level, meta, .. }: &Placed| {
             let ticker = match level {
                 0 => Ticker::IngestPlacedL0,
                 _ if level + 1 == plan.version.num_levels() => Ticker::IngestPlacedLast,
@@ -151,8 +154,9 @@ impl Core {
             tick(&self.context.statistics, ticker, 1);
             let (table, level, bytes) = (meta.number, *level, meta.file_bytes);
             tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
-            self.context.notify(&Event::TablePlaced { family: family.to_owned(), table, level, bytes });
-        }
+            Event::TablePlaced { family: family.to_owned(), table, level, bytes }
+        };
+        linked.placed.iter().map(note).collect()
     }
 }
 

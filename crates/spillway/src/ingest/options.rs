@@ -101,6 +101,8 @@ impl IngestOptions {
             "write_global_seqno changes the files: they must be copied, not linked or moved"
         } else if self.write_global_seqno && !self.allow_global_seqno {
             "write_global_seqno writes what allow_global_seqno forbids"
+        } else if self.write_global_seqno && self.ingest_behind {
+            "write_global_seqno has no number to write: what is ingested from behind has none (ingest_behind)"
         } else if self.ingest_behind && excises {
             "an excise removes what is older, and nothing is older than what is ingested from behind (ingest_behind)"
         } else if self.fail_if_not_bottommost_level && excises {

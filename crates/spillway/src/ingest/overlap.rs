@@ -97,7 +97,7 @@ impl Coverage {
 }
 
 /// Sorts spans and merges those that overlap.
-fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|a, b| order.compare(&a.start, &b.start));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {

@@ -24,6 +24,8 @@ pub(crate) struct Placement<'a> {
     taken: &'a [(usize, Span)],
     /// Tables placed so far, oldest first: what comes later must stay above them.
     placed: Vec<Placed>,
+    /// Where in `placed` the tables of each level are: below level 0 ascending by their spans, which do not overlap.
+    by_level: Vec<Vec<usize>>,
 }
 
 /// A table and the level that it gets.
@@ -43,7 +45,15 @@ impl<'a> Placement<'a> {
     pub fn new(version: &'a Version, options: &FamilyOptions, taken: &'a [(usize, Span)]) -> Self {
         let base_level = LevelTargets::of(version, options).base_level;
         let levels = compacted_levels(version, options);
-        Placement { order: &version.order().user, version, base_level, levels, taken, placed: Vec::new() }
+        Placement {
+            order: &version.order().user,
+            version,
+            base_level,
+            levels,
+            taken,
+            placed: Vec::new(),
+            by_level: vec![Vec::new(); levels],
+        }
     }
 
     /// Gives a table the deepest level such that nothing in the levels above it lies in the table's span, and no table
@@ -51,13 +61,37 @@ impl<'a> Placement<'a> {
     pub fn place(&mut self, meta: FileMeta, probe: &impl Probe) -> Result<()> {
         let span = Span::of_file(&meta);
         let level = self.deepest(&span, probe)?;
-        self.placed.push(Placed { level, span, meta });
+        self.push(Placed { level, span, meta });
         Ok(())
     }
 
     /// Gives a table a place in level 0, above everything.
     pub fn place_on_top(&mut self, meta: FileMeta) {
-        self.placed.push(Placed { level: 0, span: Span::of_file(&meta), meta });
+        self.push(Placed { level: 0, span: Span::of_file(&meta), meta });
+    }
+
+    fn push(&mut self, placed: Placed) {
+        let at = self.first_reaching(placed.level, &placed.span);
+        if let Some(of_level) = self.by_level.get_mut(placed.level) {
+            of_level.insert(at, self.placed.len());
+        }
+        self.placed.push(placed);
+    }
+
+    /// The place among a level's placed tables of the first that does not end before the span; in level 0, their number.
+    fn first_reaching(&self, level: usize, span: &Span) -> usize {
+        let Some(of_level) = self.by_level.get(level) else { return 0 };
+        let ends_before = |at: &usize| self.placed.get(*at).is_some_and(|p| !p.span.reaches(self.order, &span.start));
+        if level == 0 { of_level.len() } else { of_level.partition_point(ends_before) }
+    }
+
+    fn is_placed(&self, level: usize, span: &Span) -> bool {
+        let Some(of_level) = self.by_level.get(level) else { return false };
+        let overlaps = |at: &usize| self.placed.get(*at).is_some_and(|p| p.span.overlaps(self.order, span));
+        match level {
+            0 => of_level.iter().any(overlaps),
+            _ => of_level.get(self.first_reaching(level, span)).is_some_and(overlaps),
+        }
     }
 
     pub fn placed(self) -> Vec<Placed> {
@@ -67,8 +101,8 @@ impl<'a> Placement<'a> {
     fn deepest(&self, span: &Span, probe: &impl Probe) -> Result<usize> {
         let mut deepest = 0;
         for level in 0..self.levels {
-            let placed = self.placed.iter().any(|p| p.level == level && p.span.overlaps(self.order, span));
-            let overlapping = self.overlapping(level, span);
+            let placed = self.is_placed(level, span);
+            let overlapping: Vec<_> = overlapping(self.version, level, span).collect();
             // Dynamic sizes keep the levels above the base level empty.
             let usable = level >= self.base_level && level > 0;
             if usable && overlapping.is_empty() && !placed && !self.is_taken(level, span) {
@@ -95,21 +129,26 @@ impl<'a> Placement<'a> {
     ) -> bool {
         let order = &version.order().user;
         placed.iter().filter(|p| p.level > 0).all(|p| {
-            let leaves = |file: &TableFile| leaving.contains(&(p.level, file.number()));
-            let meets_file = |file: &Arc<TableFile>| p.span.overlaps_file(order, &file.meta) && !leaves(file);
+            let stays = |file: &Arc<TableFile>| !leaving.contains(&(p.level, file.number()));
             let meets_taken = |(level, by): &(usize, Span)| *level == p.level && by.overlaps(order, &p.span);
-            !version.level(p.level).iter().any(meets_file) && !taken.iter().any(meets_taken)
+            !overlapping(version, p.level, &p.span).any(stays) && !taken.iter().any(meets_taken)
         })
-    }
-
-    fn overlapping(&self, level: usize, span: &Span) -> Vec<Arc<TableFile>> {
-        let mut files = self.version.level(level).to_vec();
-        files.retain(|file| span.overlaps_file(self.order, &file.meta));
-        files
     }
 }
 
-fn has_data(files: &[Arc<TableFile>], span: &Span, probe: &impl Probe) -> Result<bool> {
+/// The tables of a level that overlap a span.
+pub(super) fn overlapping<'v>(
+    version: &'v Version,
+    level: usize,
+    span: &Span,
+) -> impl Iterator<Item = &'v Arc<TableFile>> {
+    let (order, files) = (&version.order().user, version.level(level));
+    // Level 0 is not sorted.
+    let near = if level == 0 { Some(files) } else { files.get(span.places_in(order, files)) };
+    near.unwrap_or_default().iter().filter(move |file| span.overlaps_file(order, &file.meta))
+}
+
+fn has_data(files: &[&Arc<TableFile>], span: &Span, probe: &impl Probe) -> Result<bool> {
     for file in files {
         if probe.has_data(file, span)? {
             return Ok(true);

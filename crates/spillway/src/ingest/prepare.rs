@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
@@ -14,7 +14,7 @@ use super::bring::{self, Bringing};
 use super::inspect::{self, Candidate, Found};
 use super::layers::layers_of;
 use super::options::{FileChecksum, IngestOptions, IngestRequest};
-use super::progress::{FileProgress, IngestProgress};
+use super::progress::{FileProgress, IngestProgress, Stops};
 use super::record::{FamilyIngest, IngestShape, IngestTable};
 use super::source::{self, MadeFile, Source};
 use super::{crew, rewrite};
@@ -25,6 +25,8 @@ use crate::family::Family;
 /// Tables that are ready to become part of the database. Dropped, they are removed.
 pub struct PreparedIngest {
     context: Arc<Context>,
+    /// Raised once the database is being closed.
+    closing: Arc<AtomicBool>,
     shares: Vec<(Arc<Family>, FamilyIngest)>,
     files: Vec<ReadyFile>,
     /// Where each file takes the number that the commit gives it.
@@ -121,6 +123,16 @@ impl PreparedIngest {
     }
 }
 
+impl Drop for PreparedIngest {
+    fn drop(&mut self) {
+        // Once the database is closed others may own the directory. Their next open removed what was not committed, and a
+        // number, or the file system's own number of a file, may be another file's by now.
+        if self.closing.load(Ordering::Acquire) {
+            self.files.iter_mut().filter_map(|file| file.made.as_mut()).for_each(MadeFile::keep_if_changed);
+        }
+    }
+}
+
 impl fmt::Debug for PreparedIngest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PreparedIngest").field("files", &self.files()).field("bytes", &self.bytes()).finish()
@@ -140,6 +152,7 @@ impl Core {
         progress: &IngestProgress,
     ) -> Result<PreparedIngest> {
         self.check_writable()?;
+        let _running = RunningPrepare::begin(self)?;
         options.check(requests)?;
         check_requests(requests)?;
         self.check_families(requests)?;
@@ -148,7 +161,12 @@ impl Core {
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
         let helpers = crew::helpers_for(items.len(), bytes);
-        let job = Job { context: self.context.clone(), options: options.clone(), progress: progress.clone() };
+        let job = Job {
+            context: self.context.clone(),
+            closing: self.closing_flag(),
+            options: options.clone(),
+            progress: progress.clone(),
+        };
         let done = crew::work_off(&*self.context.vfs, helpers, items, move |item, given_up| job.run(item, given_up))?;
         let prepared = self.assemble(requests, options, done);
         if prepared.files.iter().any(|file| file.made.is_some()) {
@@ -191,12 +209,36 @@ impl Core {
         let shares = requests.iter().zip(tables).map(share);
         PreparedIngest {
             context: self.context.clone(),
+            closing: self.closing_flag(),
             shares: shares.filter(|(_, share)| share.excise.is_some() || !share.layers.is_empty()).collect(),
             files,
             numbered,
             options: options.clone(),
             took: Duration::ZERO,
         }
+    }
+}
+
+/// A prepare that is under way. The directory stays the database's until it is dropped.
+struct RunningPrepare<'a>(&'a Core);
+
+impl<'a> RunningPrepare<'a> {
+    /// # Errors
+    /// `Closed`.
+    fn begin(core: &'a Core) -> Result<Self> {
+        let mut state = core.state.lock();
+        if core.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
+        state.prepares_running += 1;
+        Ok(RunningPrepare(core))
+    }
+}
+
+impl Drop for RunningPrepare<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().prepares_running -= 1;
+        self.0.state_changed.notify_all();
     }
 }
 
@@ -225,6 +267,7 @@ struct ReadyTable {
 /// What all files of an ingest have in common.
 struct Job {
     context: Arc<Context>,
+    closing: Arc<AtomicBool>,
     options: IngestOptions,
     progress: IngestProgress,
 }
@@ -233,7 +276,8 @@ impl Job {
     fn run(&self, item: &Item, given_up: &AtomicBool) -> Result<Done> {
         let (options, checksum) = (&self.options, item.checksum.as_ref());
         let passes = bring::passes(options, checksum) + inspect::passes(options);
-        let progress = FileProgress::new(&self.progress, given_up, item.source.metadata.len, passes);
+        let stops = Stops { given_up, closing: &self.closing };
+        let progress = FileProgress::new(&self.progress, stops, item.source.metadata.len, passes);
         let mut ready = self.prepare(item, &progress).map_err(|error| named(error, &item.source))?;
         progress.done();
         let made = ready.as_mut().and_then(|ready| ready.made.take());

@@ -48,12 +48,20 @@ impl IngestProgress {
     }
 }
 
+/// What ends the work on a file, beside a cancel.
+#[derive(Clone, Copy)]
+pub(super) struct Stops<'a> {
+    /// Another file failed: there is nothing left to do for this one.
+    pub given_up: &'a AtomicBool,
+    /// The database is being closed, and waits for this.
+    pub closing: &'a AtomicBool,
+}
+
 /// The part of one file in a prepare's progress. A file that is gone over several times advances by its share each time,
 /// so that what is told only grows and ends at the file's size.
 pub(super) struct FileProgress<'a> {
     whole: &'a IngestProgress,
-    /// Another file failed: there is nothing left to do for this one.
-    given_up: &'a AtomicBool,
+    stops: Stops<'a>,
     file_bytes: u64,
     /// How often the file is gone over.
     passes: u64,
@@ -62,18 +70,21 @@ pub(super) struct FileProgress<'a> {
 }
 
 impl<'a> FileProgress<'a> {
-    pub fn new(whole: &'a IngestProgress, given_up: &'a AtomicBool, file_bytes: u64, passes: u64) -> Self {
+    pub fn new(whole: &'a IngestProgress, stops: Stops<'a>, file_bytes: u64, passes: u64) -> Self {
         let passes = passes.max(1);
-        FileProgress { whole, given_up, file_bytes, passes, worked: Cell::new(0), told: Cell::new(0) }
+        FileProgress { whole, stops, file_bytes, passes, worked: Cell::new(0), told: Cell::new(0) }
     }
 
     /// Asked between blocks.
     ///
     /// # Errors
-    /// `Closed`: the ingest was cancelled, or another file of it failed.
+    /// `Closed`: the ingest was cancelled, another file of it failed, or the database is being closed.
     pub fn check(&self) -> Result<()> {
-        if self.given_up.load(Ordering::Relaxed) {
+        if self.stops.given_up.load(Ordering::Relaxed) {
             return Err(Error::closed("another file of the ingest failed"));
+        }
+        if self.stops.closing.load(Ordering::Relaxed) {
+            return Err(Error::closed("the database is closed"));
         }
         self.whole.check()
     }
@@ -102,9 +113,10 @@ mod tests {
 
     #[test]
     fn a_file_advances_by_its_passes_and_ends_at_its_size() {
-        let (whole, given_up) = (IngestProgress::default(), AtomicBool::new(false));
+        let (whole, never) = (IngestProgress::default(), AtomicBool::new(false));
+        let stops = Stops { given_up: &never, closing: &never };
         whole.expect(2, 300);
-        let file = FileProgress::new(&whole, &given_up, 100, 2);
+        let file = FileProgress::new(&whole, stops, 100, 2);
         let told = [60, 60, 200].map(|bytes| {
             file.worked(bytes);
             whole.bytes().1
@@ -112,18 +124,20 @@ mod tests {
         assert_eq!(told, [30, 60, 100], "no more than the file has");
         file.done();
         assert_eq!((whole.bytes(), whole.files()), ((300, 100), (2, 1)));
-        FileProgress::new(&whole, &given_up, 200, 0).done();
+        FileProgress::new(&whole, stops, 200, 0).done();
         assert_eq!((whole.bytes(), whole.files()), ((300, 300), (2, 2)));
     }
 
     #[test]
-    fn a_file_stops_for_a_cancel_and_for_another_that_failed() {
-        let (whole, given_up) = (IngestProgress::default(), AtomicBool::new(false));
-        let file = FileProgress::new(&whole, &given_up, 100, 1);
-        file.check().expect("nothing happened");
-        given_up.store(true, Ordering::Relaxed);
-        file.check().expect_err("another failed");
-        given_up.store(false, Ordering::Relaxed);
+    fn a_file_stops_for_a_cancel_a_close_and_another_that_failed() {
+        let (whole, given_up, closing) = (IngestProgress::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let file = FileProgress::new(&whole, Stops { given_up: &given_up, closing: &closing }, 100, 1);
+        for stop in [&given_up, &closing] {
+            file.check().expect("nothing happened");
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(file.check().expect_err("stopped").kind(), base::ErrorKind::Closed);
+            stop.store(false, Ordering::Relaxed);
+        }
         whole.clone().cancel();
         assert_eq!(file.check().expect_err("cancelled").kind(), base::ErrorKind::Closed);
     }

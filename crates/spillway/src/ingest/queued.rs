@@ -34,6 +34,7 @@ pub struct QueuedIngest {
     held: AtomicBool,
     /// Places in the last level that are kept for its tables; 0 for none.
     reservation: AtomicU64,
+    memory_bytes: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -51,6 +52,12 @@ impl QueuedIngest {
         share: FamilyIngest,
         shape: IngestShape,
     ) -> Arc<Self> {
+        let of_table = |table: &IngestTable| {
+            size_of::<IngestTable>()
+                + size_of::<TableFile>()
+                + 2 * (table.meta.smallest.len() + table.meta.largest.len())
+        };
+        let memory_bytes = size_of::<Self>() + share.layers.iter().flatten().map(of_table).sum::<usize>();
         Arc::new(QueuedIngest {
             order,
             store,
@@ -61,6 +68,7 @@ impl QueuedIngest {
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
             reservation: AtomicU64::new(0),
+            memory_bytes,
         })
     }
 
@@ -187,8 +195,7 @@ impl Flushable for QueuedIngest {
     }
 
     fn memory_bytes(&self) -> usize {
-        let of_table = |file: &Arc<TableFile>| size_of::<TableFile>() + 2 * file.meta.smallest.len();
-        size_of::<Self>() + self.files().map(of_table).sum::<usize>()
+        self.memory_bytes
     }
 
     fn charge(&self) -> Option<&Arc<Charge>> {

@@ -45,9 +45,14 @@ impl Source {
 
     /// Removes a file that was moved.
     pub fn remove_moved(&self, vfs: &dyn Vfs) {
-        // Another file may have come there meanwhile, which was not ingested.
-        if let Err(error) = remove(vfs, &self.path, Some(self.metadata.identity)) {
-            tracing::warn!(%error, "a file was ingested, but could not be removed from where it was");
+        // Another file may have come there meanwhile, or other contents into a file that was copied: they were not
+        // ingested.
+        let removed = vfs.metadata(&self.path).and_then(|now| match now == self.metadata {
+            true => vfs.remove_file(&self.path),
+            false => Err(changed(&self.path)),
+        });
+        if let Err(error) = removed.or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) }) {
+            tracing::warn!(%error, "a file was ingested, but was not removed from where it was");
         }
     }
 }
@@ -163,6 +168,11 @@ impl MadeFile {
         self.kept = true;
     }
 
+    /// From here on it is removed only where it is surely the file that was made.
+    pub fn keep_if_changed(&mut self) {
+        self.kept |= !self.is_unchanged().unwrap_or(false);
+    }
+
     /// Whether it is still as it was when it was finished. A linked file has other names, by which it can be changed.
     ///
     /// # Errors
@@ -181,7 +191,6 @@ impl Drop for MadeFile {
         if self.kept {
             return;
         }
-        // The database may have been closed since, opened again, and have given the number to another file.
         let identity = self.finished.map(|finished| finished.identity);
         if let Err(error) = remove(&*self.vfs, &self.path, identity) {
             tracing::warn!(%error, "cannot remove a table that was not ingested; the next open does");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result, SeqNo};
 
-use super::latch::{KeyRange, LatchGuard, LatchSpan};
+use super::latch::{LatchGuard, LatchSpan};
 use super::options::{IngestMode, IngestOptions};
 use super::overlap::Coverage;
 use crate::core::Core;
@@ -81,14 +81,14 @@ impl Core {
     fn exclude_others(&self, joining: &[Joining], options: &IngestOptions) -> Result<LatchGuard<'_>> {
         let go_on = || self.check_writable();
         let barrier = || drop(self.commit.lock());
-        if let IngestMode::Blocking | IngestMode::FlushFirst = options.mode {
-            return self.latches.acquire_all(&go_on, barrier);
+        let closes_gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst);
+        let spans = || joining.iter().flat_map(Joining::keys).map(|keys| LatchSpan::of(&keys)).collect();
+        match (closes_gate, options.no_slowdown) {
+            (true, false) => self.latches.acquire_all(&go_on, barrier),
+            (false, false) => self.latches.acquire(spans(), &go_on, barrier),
+            (true, true) => self.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest")),
+            (false, true) => self.latches.try_acquire(spans(), barrier).ok_or_else(|| busy("another ingest")),
         }
-        let keys: Vec<KeyRange<'_>> = joining.iter().flat_map(Joining::keys).collect();
-        if options.no_slowdown && self.latches.look(&keys).is_none() {
-            return Err(busy("another ingest"));
-        }
-        self.latches.acquire(keys.iter().map(LatchSpan::of).collect(), &go_on, barrier)
     }
 
     /// The youngest entry of each family's memory that overlaps what is covered of it. Writes that have numbers are waited for:

@@ -7,7 +7,7 @@ use base::Result;
 use vfs::Vfs;
 
 use crate::db::lock_path;
-use crate::version::file_name::{self, FileType};
+use crate::version::file_name::{self, FileType, LOAD_DIR};
 
 /// `log_dir`: where the logs lie, if not in `dir`. The caller says so: what an options file names may be another
 /// database's by now, since a copy of the files still names the original's directory.
@@ -21,10 +21,23 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) ->
         let _ = vfs.remove_dir(logs); // other files may be in it
     }
     remove_files(&**vfs, dir, |kind| kind != FileType::Lock)?;
+    remove_load_dir(&**vfs, dir)?;
     drop(lock);
     vfs.remove_file(&lock_path(dir))?;
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
+}
+
+/// What a load that was killed left. The caller holds the database's lock.
+pub(super) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let dir = dir.join(LOAD_DIR);
+    if !vfs.exists(&dir)? {
+        return Ok(());
+    }
+    for name in vfs.read_dir(&dir)? {
+        vfs.remove_file(&dir.join(name))?;
+    }
+    vfs.remove_dir(&dir)
 }
 
 fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType) -> bool) -> Result<()> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use base::{FileNumber, Result};
 
 use crate::core::{Core, FamilyState};
+use crate::open::destroy::remove_load_dir;
 use crate::replay::remove_quietly;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
@@ -37,6 +38,9 @@ pub(super) fn remove(core: &Core) -> Result<()> {
                 remove_quietly(context, &dir.join(name));
             }
         }
+    }
+    if let Err(error) = remove_load_dir(&*context.vfs, &context.dir) {
+        tracing::warn!(%error, "cannot delete what a load left that was killed");
     }
     Ok(())
 }

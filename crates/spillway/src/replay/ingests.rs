@@ -1,9 +1,10 @@
 //! Replay of ingests: the tables are in the directory, and stand in the queue again until a flush gives them levels.
 //! Keeps D2, D3, F2, Q1.
 
-use base::{Error, Result, SeqNo};
+use base::{Error, Result, SeqNo, UserOrder};
 
 use super::{LogReplay, seal};
+use crate::compaction::Span;
 use crate::ingest::overlap::Coverage;
 use crate::ingest::queued::QueuedIngest;
 use crate::ingest::record::{FamilyIngest, IngestRecord, IngestShape};
@@ -19,17 +20,24 @@ impl LogReplay<'_> {
     pub(super) fn apply_ingest(&mut self, payload: &[u8]) -> Result<()> {
         let (record, batch) = IngestRecord::decode(payload)?;
         let shape = record.shape();
+        let batch = if batch.is_empty() { None } else { Some(BatchReader::new(batch)?) };
+        let in_batch = batch.as_ref().map_or(0, |batch| u64::from(batch.declared_count()));
+        if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
+            return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
+        }
+        self.follow(record.first, SeqNo(record.last().0.saturating_add(in_batch)))?;
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
         for share in &record.families {
             self.queue_ingest(share, shape, &given)?;
         }
         self.last_seq = self.last_seq.max(record.last());
-        if batch.is_empty() {
-            return Ok(());
+        match batch {
+            None => Ok(()),
+            Some(batch) => {
+                let first = batch.seq();
+                self.apply_batch(batch, first, None)
+            }
         }
-        let batch = BatchReader::new(batch)?;
-        let first = batch.seq();
-        self.apply_batch(batch, first, None)
     }
 
     fn queue_ingest(&mut self, share: &FamilyIngest, shape: IngestShape, given: &Given) -> Result<()> {
@@ -38,6 +46,7 @@ impl LogReplay<'_> {
         if family.has_linked(first, last) {
             return Ok(()); // its tables are where a flush put them, or where compactions have led them since
         }
+        check_bounds(&family.family.order().user, share)?;
         let paths = TablePaths(vec![self.context.dir.clone()]);
         for table in share.layers.iter().flatten() {
             let path = paths.table(table.meta.path_id, table.meta.number)?;
@@ -69,4 +78,26 @@ impl LogReplay<'_> {
         family.queue.insert(0, ingest);
         Ok(())
     }
+}
+
+/// # Errors
+/// `Corruption`: bounds that no ingest has.
+fn check_bounds(order: &UserOrder, share: &FamilyIngest) -> Result<()> {
+    let is_inverted = |(start, end): &(Vec<u8>, Vec<u8>)| order.compare(start, end).is_ge();
+    if share.excise.as_ref().is_some_and(is_inverted) {
+        return Err(Error::corruption("an excise's span is empty or inverted"));
+    }
+    for layer in &share.layers {
+        let mut before: Option<Span> = None;
+        for span in layer.iter().map(|table| Span::of_file(&table.meta)) {
+            let follows = before.is_none_or(|before| {
+                order.compare(&before.start, &span.start).is_lt() && !before.overlaps(order, &span)
+            });
+            if !follows || order.compare(&span.start, &span.end).is_gt() {
+                return Err(Error::corruption("the bounds of an ingest's tables are inverted, or overlap in a layer"));
+            }
+            before = Some(span);
+        }
+    }
+    Ok(())
 }

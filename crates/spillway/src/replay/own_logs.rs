@@ -146,6 +146,7 @@ impl LogReplay<'_> {
     fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
         let record = LargeBatchRecord::decode(payload)?;
         let last = record.last();
+        self.follow(record.first, last)?;
         self.last_seq = self.last_seq.max(last);
         let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
         if record.families.iter().all(flushed) {

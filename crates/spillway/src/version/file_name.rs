@@ -5,6 +5,10 @@ use base::FileNumber;
 /// The largest number of a file: RocksDB keeps the path id in the two bits above.
 pub const FILE_NUMBER_MAX: u64 = (1 << 62) - 1;
 
+/// A directory in that of a database, for tables of whoever holds `LOCK` that are not part of the database yet. Outside of
+/// that it is what somebody left who was killed.
+pub const LOAD_DIR: &str = "load.tmp";
+
 /// What a file in a database directory is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {

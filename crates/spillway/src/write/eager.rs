@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::core::Core;
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
-use crate::flush::job::FlushPlan;
+use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::write::admission::Part;
 use crate::write::options::WriteOptions;
 
@@ -42,6 +42,7 @@ impl Core {
                 sealed?;
             }
         }
+        claims.flush_older_runs()?;
         let plans = claims.into_plans()?;
         self.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
         if !plans.is_empty() {
@@ -87,6 +88,42 @@ impl Claims<'_> {
             family.flushing = true;
             self.families.push(id);
         }
+    }
+
+    /// Flushes what stands below the youngest run of a claimed family's queue and leaves it another way (ingests below
+    /// memtables, memtables below those), so that what was written leaves all the families in one edit (D3).
+    fn flush_older_runs(&mut self) -> Result<()> {
+        let mut at = 0;
+        while let Some(id) = self.families.get(at).copied() {
+            let Some(plan) = self.plan_older_run(id) else {
+                at += 1;
+                continue;
+            };
+            self.families.remove(at); // the flush ends with the claim
+            let flushed = self.core.flush_group(vec![plan]);
+            self.core.end_job(&flushed);
+            flushed?;
+            let mut state = self.core.state.lock();
+            if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {
+                family.flushing = true;
+                self.families.insert(at, id);
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_older_run(&self, id: FamilyId) -> Option<FlushPlan> {
+        let mut state = self.core.state.lock();
+        let family = state.families.get_mut(&id)?;
+        if self.core.is_closing() || next_to_flush(&family.queue).len() == family.queue.len() {
+            return None;
+        }
+        family.flushing = false;
+        let plan = self.core.plan_flush(&mut state, id);
+        if let Some(family) = state.families.get_mut(&id) {
+            family.flushing = true; // the claim's, where there is no plan
+        }
+        plan
     }
 
     /// What is to be flushed in the families claimed. Not after the database began to close, which waits for flushes

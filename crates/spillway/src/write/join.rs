@@ -125,6 +125,7 @@ impl Core {
                     return Ok(joined);
                 }
                 Err(Retry::Latched) => {
+                    self.give_back_fresh(request.joining); // for others, as long as this waits
                     let keys: Vec<KeyRange<'_>> = request.joining.iter().flat_map(Joining::keys).collect();
                     clearance = self.clear_of_latches(&keys, request.waiter)?;
                 }

@@ -90,6 +90,29 @@ fn an_empty_file_that_is_moved_goes_with_the_others() {
     assert!(!empty.exists() && !file.exists());
 }
 
+#[test]
+fn empty_files_that_are_moved_go_where_there_are_no_others() {
+    let place = Place::real();
+    let empty = place.path("empty.sst");
+    place.write(&empty, &Forge::new().bytes(&[], &[]));
+    place.ingest_one(&empty, &moving()).unwrap();
+    assert!(!empty.exists());
+}
+
+#[test]
+fn other_contents_of_a_file_that_was_copied_to_move_it_stay() {
+    let faulty = FaultVfs::new(MemoryVfs::new(1));
+    let place = Place::on(faulty.clone(), Path::new("/work"));
+    let file = place.table("in.sst", 0..10, "new");
+    faulty.inject(Rule::new(Fault::Error(FaultCode::OtherDevice)).on(Operation::Link).sticky());
+    let prepared = prepare(&place, &file, &moving());
+    let mut again = place.vfs.open_append(&file).unwrap();
+    again.append(b"the next export", vfs::IoClass::Other).unwrap();
+    drop(again);
+    place.db.commit_ingest(prepared).unwrap();
+    assert!(holds_new(&place) && place.vfs.exists(&file).unwrap());
+}
+
 /// A link to another file system, as the real one has it where the machine has one, and as a fault has it anyway.
 #[test]
 fn what_cannot_be_linked_is_copied_or_refused() {

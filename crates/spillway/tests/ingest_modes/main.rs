@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system and threads as other programs do")]
 
 mod behind;
+mod closing;
 mod common;
+mod corners;
 mod options;
 mod states;
 mod told;

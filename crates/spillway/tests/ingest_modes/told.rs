@@ -7,7 +7,7 @@ use base::metrics::{Histogram, Ticker};
 use parking_lot::Mutex;
 use spillway::IngestMode;
 
-use super::common::{MODES, World, mode};
+use super::common::{MODES, World, mode, put};
 
 #[test]
 fn every_way_is_counted_and_told() {
@@ -69,4 +69,20 @@ fn what_is_queued_is_told() {
     world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
     assert_eq!(*seen.lock(), Some((1, 1)), "flushes come after it");
     assert_eq!(world.number("spillway.ingests-queued"), 0);
+}
+
+#[test]
+fn a_listener_may_write_once_an_ingest_gave_its_tables_levels() {
+    for ingest in [IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct] {
+        let world = World::inline();
+        let file = world.table("new", 0..5, "new");
+        world.whenever(|db, event| {
+            if let Event::TablePlaced { .. } | Event::Ingested { .. } = event {
+                put(db, 3, "marked").expect("nobody is in its way");
+            }
+        });
+        world.ingest(file, &mode(ingest)).expect("ingested");
+        assert_eq!(world.get(3).as_deref(), Some("marked"), "{ingest:?}");
+        assert_eq!(world.db.ingest_waits().waits, 0, "{ingest:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::extend::Event;
 use spillway::{Db, ErrorKind, IngestMode, IngestOptions};
 
-use super::common::{World, mode, put, put_now};
+use super::common::{MODES, World, mode, put, put_now};
 
 /// Whether a write that may not wait is let through, to a key that the ingest overlaps and to one that it does not.
 fn passes(db: &Db) -> [bool; 2] {
@@ -135,14 +135,38 @@ fn an_ingest_that_may_not_wait_does_not() {
         } else if flushes > 2 {
             return; // of what comes afterwards
         }
-        for ingest in [IngestMode::Flushable, IngestMode::Direct] {
+        for ingest in MODES {
             let options = IngestOptions { no_slowdown: true, ..mode(ingest) };
             let error = db.ingest(&db.default_family(), std::slice::from_ref(&second), &options);
-            assert_eq!(error.expect_err("a latch").kind(), ErrorKind::Busy);
+            assert_eq!(error.expect_err("a latch").kind(), ErrorKind::Busy, "{ingest:?}");
         }
         let options = IngestOptions { no_slowdown: true, ..mode(IngestMode::Flushable) };
         db.ingest(&db.default_family(), std::slice::from_ref(&apart), &options).expect("nothing is in its way");
     });
     assert_eq!(world.ingest(file, &mode(IngestMode::Direct)).expect("ingested").flushes, 2);
     assert_eq!(world.get(925).as_deref(), Some("apart"));
+}
+
+#[test]
+fn an_ingest_that_may_not_wait_does_not_wait_for_a_closed_gate() {
+    for first in [IngestMode::Blocking, IngestMode::FlushFirst] {
+        let world = World::inline();
+        world.put(150, "old");
+        let file = world.table("new", 100..200, "new");
+        let apart = world.table("apart", 920..930, "apart");
+        let mut flushes = 0;
+        world.whenever(move |db, event| {
+            let Event::FlushBegin { .. } = event else { return };
+            flushes += 1;
+            if put_now(db, 160, "dirty").is_ok() || flushes > 4 {
+                return; // the gate is open still, or again
+            }
+            for ingest in MODES {
+                let options = IngestOptions { no_slowdown: true, ..mode(ingest) };
+                let error = db.ingest(&db.default_family(), std::slice::from_ref(&apart), &options);
+                assert_eq!(error.expect_err("the gate").kind(), ErrorKind::Busy, "{first:?} {ingest:?}");
+            }
+        });
+        assert!(world.ingest(file, &mode(first)).expect("ingested").flushes > 0);
+    }
 }

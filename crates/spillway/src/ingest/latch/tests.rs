@@ -369,3 +369,24 @@ fn writers_and_ingests_that_meet_at_random_all_come_through() {
     let total: u64 = *world.commit.lock();
     assert!(world.latches.lock().entries.is_empty() && total > 0);
 }
+
+#[test]
+fn a_latch_that_is_tried_for_waits_for_nobody_and_leaves_nothing_behind() {
+    let latches = RangeLatches::new();
+    let held = acquire(&latches, vec![span("c", "f")]);
+    let barriers = std::cell::Cell::new(0);
+    let barrier = || barriers.set(barriers.get() + 1);
+    assert!(latches.try_acquire(vec![span("f", "h")], barrier).is_none());
+    assert!(latches.try_acquire_all(barrier).is_none());
+    assert_eq!((latches.lock().entries.len(), barriers.get()), (1, 0));
+    let aside = latches.try_acquire(vec![span("g", "h")], barrier).expect("nothing of it is latched");
+    assert!(latches.look(&[keys("h", "h")]).is_none());
+    drop((held, aside));
+    let pass = latches.wait(&[keys("a", "a")], &go_on).expect("nothing ends the wait");
+    assert!(latches.try_acquire_all(barrier).is_none(), "somebody was let pass");
+    drop(pass);
+    let gate = latches.try_acquire_all(barrier).expect("nothing is latched");
+    assert!(latches.look(&[keys("z", "z")]).is_none());
+    drop(gate);
+    assert!(latches.lets_pass(&Clearance::default()) && barriers.get() == 2);
+}

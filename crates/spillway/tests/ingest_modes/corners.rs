@@ -1,0 +1,279 @@
+//! What a review found in the corners: jobs, drops and crashes that come in between the steps of an ingest.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use base::FileNumber;
+use base::extend::{Event, EventListener};
+use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use spillway::{
+    CompactRangeOptions, Db, ErrorKind, Family, FamilyOptions, IngestOptions, IngestRequest, OpenOptions,
+    OtherFamilies, ReadOptions, WriteBatch, WriteOptions,
+};
+
+use super::common::{self, World, table};
+
+/// Newer data is linked below older data that change_level moves up meanwhile.
+#[test]
+fn change_level_beside_a_link() {
+    let world = World::with(|o| {
+        o.families[0].1.level_compaction_dynamic_level_bytes = false;
+        o.families[0].1.num_levels = 7;
+    });
+    world.put_all(0..50, "old");
+    world.flush();
+    let change = |level| CompactRangeOptions { change_level: true, target_level: Some(level), ..Default::default() };
+    world.db.compact_range(&world.family, None, None, &change(6)).expect("as planned");
+    let file = world.table("new.sst", 10..20, "new");
+    let done = AtomicBool::new(false);
+    let f2 = file.clone();
+    world.whenever(move |db, event| {
+        if let Event::CompactionBegin { output_level, .. } = event {
+            if *output_level == 2 && !done.swap(true, Ordering::SeqCst) {
+                db.ingest(&db.default_family(), std::slice::from_ref(&f2), &IngestOptions::default())
+                    .expect("as planned");
+            }
+        }
+    });
+    world.db.compact_range(&world.family, None, None, &change(2)).expect("as planned");
+    assert_eq!(world.get(15).as_deref(), Some("new"));
+}
+
+/// A table placed into a level that change_level moves files into: the database turns read-only.
+#[test]
+fn change_level_into_a_reserved_place() {
+    let world = World::with(|o| {
+        o.families[0].1.level_compaction_dynamic_level_bytes = false;
+        o.families[0].1.num_levels = 7;
+    });
+    world.put_all([1, 90], "old");
+    world.flush();
+    let change = |level| CompactRangeOptions { change_level: true, target_level: Some(level), ..Default::default() };
+    world.db.compact_range(&world.family, None, None, &change(2)).expect("as planned");
+    let file = world.table("new.sst", 10..20, "new");
+    let done = AtomicBool::new(false);
+    world.whenever(move |db, event| {
+        if let Event::CompactionBegin { level, output_level, .. } = event {
+            if (*level, *output_level) == (2, 5) && !done.swap(true, Ordering::SeqCst) {
+                db.ingest(&db.default_family(), std::slice::from_ref(&file), &IngestOptions::default())
+                    .expect("as planned");
+            }
+        }
+    });
+    world.db.compact_range(&world.family, None, None, &change(5)).expect("as planned");
+    world.put(1, "x");
+    assert_eq!(world.get(15).as_deref(), Some("new"));
+}
+
+fn two_families(world: &World) -> (Arc<Family>, Arc<Family>) {
+    let a = world.db.create_family("a", FamilyOptions::default()).expect("as planned");
+    let b = world.db.create_family("b", FamilyOptions::default()).expect("as planned");
+    (a, b)
+}
+
+struct Dropper {
+    armed: AtomicBool,
+    db: OnceLock<Weak<Db>>,
+}
+
+impl EventListener for Dropper {
+    fn on_event(&self, event: &Event) {
+        if let Event::FlushBegin { family } = event
+            && family == "b"
+            && self.armed.swap(false, Ordering::SeqCst)
+        {
+            let db = self.db.get().expect("as planned").upgrade().expect("as planned");
+            let a = db.family("a").expect("as planned");
+            db.drop_family(&a).expect("as planned");
+        }
+    }
+}
+
+/// A family that is dropped while it is flushed beside another.
+#[test]
+fn dropped_beside_another_in_a_flush() {
+    let dropper = Arc::new(Dropper { armed: AtomicBool::new(false), db: OnceLock::new() });
+    let d2 = dropper.clone();
+    let world = World::with(|o| o.db.listeners.push(d2));
+    dropper.db.set(Arc::downgrade(&world.db)).expect("as planned");
+    let (a, b) = two_families(&world);
+    let (fa, fb) = (world.table("a.sst", 0..5, "t"), world.table("b.sst", 0..5, "t"));
+    let requests = [IngestRequest::new(a.clone(), vec![fa]), IngestRequest::new(b.clone(), vec![fb])];
+    let (a2, b2) = (a.clone(), b.clone());
+    let step = AtomicU64::new(0);
+    world.whenever(move |db, event| match event {
+        Event::Ingested { .. } if step.fetch_add(1, Ordering::SeqCst) == 0 => {
+            let mut batch = WriteBatch::new();
+            batch.put(a2.id(), b"k", b"v");
+            batch.put(b2.id(), b"k", b"v");
+            dropper.armed.store(true, Ordering::SeqCst);
+            db.write(&batch, &WriteOptions { flush_after: true, ..Default::default() }).expect("b is written");
+        }
+        _ => {}
+    });
+    world.db.ingest_all(&requests, &IngestOptions::default()).expect("as planned");
+    world.put(1, "x");
+}
+
+/// An unlogged batch over two families with flush_after, where one has an ingest at its queue's old end.
+#[test]
+fn half_of_an_unlogged_batch() {
+    let memory = MemoryVfs::new(3);
+    let m2 = memory.clone();
+    let world = World::with(|o| o.vfs = m2);
+    let (a, b) = two_families(&world);
+    let fa = world.table("a.sst", 0..5, "t");
+    let (a2, b2) = (a.clone(), b.clone());
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let i2 = images.clone();
+    let m3 = memory.clone();
+    let step = AtomicU64::new(0);
+    world.whenever(move |db, event| match event {
+        Event::Ingested { .. } if step.fetch_add(1, Ordering::SeqCst) == 0 => {
+            let mut batch = WriteBatch::new();
+            batch.put(a2.id(), b"k00001", b"v");
+            batch.put(b2.id(), b"k00001", b"v");
+            let before = m3.operations();
+            db.write(&batch, &WriteOptions { flush_after: true, disable_wal: true, ..Default::default() })
+                .expect("as planned");
+            i2.lock().expect("as planned").push(before);
+            i2.lock().expect("as planned").push(m3.operations());
+        }
+        _ => {}
+    });
+    world.db.ingest_all(&[IngestRequest::new(a.clone(), vec![fa])], &IngestOptions::default()).expect("as planned");
+    let range = images.lock().expect("as planned").clone();
+    // Again, with a crash at each operation of that.
+    let mut halves = 0;
+    for at in range[0]..range[1] {
+        let memory = MemoryVfs::new(3);
+        let m2 = memory.clone();
+        let world = World::with(|o| o.vfs = m2);
+        let (a, b) = two_families(&world);
+        let fa = world.table("a.sst", 0..5, "t");
+        let (a2, b2) = (a.clone(), b.clone());
+        let m3 = memory.clone();
+        let step = AtomicU64::new(0);
+        world.whenever(move |db, event| match event {
+            Event::Ingested { .. } if step.fetch_add(1, Ordering::SeqCst) == 0 => {
+                let mut batch = WriteBatch::new();
+                batch.put(a2.id(), b"k00001", b"v");
+                batch.put(b2.id(), b"k00001", b"v");
+                m3.crash_at(at, 1, CrashPolicy::ProcessKilled);
+                db.write(&batch, &WriteOptions { flush_after: true, disable_wal: true, ..Default::default() })
+                    .expect("as planned");
+            }
+            _ => {}
+        });
+        world.db.ingest_all(&[IngestRequest::new(a.clone(), vec![fa])], &IngestOptions::default()).expect("as planned");
+        let Some(image) = memory.take_crash_image() else { continue };
+        let mut options = OpenOptions::create_if_missing();
+        options.vfs = image;
+        options.other_families = OtherFamilies::OpenWith(Box::default());
+        let db = Db::open("/w/db", &options).expect("as planned");
+        if db.family("a").is_none() {
+            continue;
+        }
+        let get = |f: &str| {
+            db.get(&db.family(f).expect("as planned"), b"k00001", &ReadOptions::default())
+                .expect("as planned")
+                .map(|v| v.to_vec())
+        };
+        let (in_a, in_b) = (get("a"), get("b"));
+        let (has_a, has_b) = (in_a.as_deref() == Some(b"v"), in_b.as_deref() == Some(b"v"));
+        if has_a != has_b {
+            halves += 1;
+        }
+    }
+    assert_eq!(halves, 0);
+}
+
+/// A record whose first number is 0.
+#[test]
+fn an_ingest_record_with_number_zero() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = vfs.clone();
+    let db = Db::open("/db", &options).expect("as planned");
+    db.close().expect("as planned");
+    drop(db);
+    let log = log::LogFile::create(
+        &*vfs,
+        Path::new("/db/000900.splog"),
+        FileNumber(900),
+        log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() },
+    )
+    .expect("as planned");
+    let mut payload = 0u64.to_le_bytes().to_vec();
+    payload.extend([1, 0, 1, 1, b'a', 1, b'b', 0]);
+    let r = log.try_reserve(payload.len()).expect("as planned");
+    log.append(&r, log::RecordKind::Ingest, &[&payload]).expect("as planned");
+    log.publish(r.end());
+    log.sync().expect("as planned");
+    drop(log);
+    let error = Db::open("/db", &options).err().expect("refused");
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+}
+
+/// Numbers that go back.
+#[test]
+fn ingest_records_whose_numbers_go_back() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = vfs.clone();
+    let db = Db::open("/db", &options).expect("as planned");
+    db.close().expect("as planned");
+    drop(db);
+    let log = log::LogFile::create(
+        &*vfs,
+        Path::new("/db/000900.splog"),
+        FileNumber(900),
+        log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() },
+    )
+    .expect("as planned");
+    let append = |kind, payload: &[u8]| {
+        let r = log.try_reserve(payload.len()).expect("as planned");
+        log.append(&r, kind, &[payload]).expect("as planned");
+        log.publish(r.end());
+    };
+    let excise = |first: u64, at: u8| {
+        let mut payload = first.to_le_bytes().to_vec();
+        payload.extend([1, 0, 1, 1, at, 1, at + 5, 0]);
+        payload
+    };
+    let batch = |first: u64, key: u8| {
+        let mut payload = first.to_le_bytes().to_vec();
+        payload.extend(1u32.to_le_bytes());
+        payload.extend([1, 1, key, 1, b'v']);
+        payload
+    };
+    append(log::RecordKind::Batch, &batch(100, b'b'));
+    append(log::RecordKind::Ingest, &excise(201, b'a'));
+    append(log::RecordKind::Batch, &batch(202, b'b'));
+    append(log::RecordKind::Ingest, &excise(5, b'a'));
+    log.sync().expect("as planned");
+    drop(log);
+    let error = Db::open("/db", &options).err().expect("refused");
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+}
+
+/// What comes from behind is durable ahead of writes that came before it.
+#[test]
+fn behind_is_durable_ahead_of_older_writes() {
+    let memory = MemoryVfs::new(3);
+    let vfs: Arc<dyn Vfs> = memory.clone();
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = vfs.clone();
+    options.db.allow_ingest_behind = true;
+    let db = Db::open("/db", &options).expect("as planned");
+    let family = db.default_family();
+    common::put(&db, 4, "first").expect("as planned");
+    let file = table(&vfs, Path::new("/behind.sst"), 3..6, "behind");
+    let o = IngestOptions { ingest_behind: true, ..Default::default() };
+    db.ingest(&family, &[file], &o).expect("as planned");
+    options.vfs = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+    let again = Db::open("/db", &options).expect("as planned");
+    let contents = common::contents(&again, &again.default_family(), None);
+    assert!(contents.is_empty() || contents.get("k00004").map(String::as_str) == Some("first"));
+}
