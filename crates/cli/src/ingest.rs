@@ -231,20 +231,27 @@ fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Out
     Ok(writeln!(out, "sequence {numbers}{place}")?)
 }
 
-/// For whom the database was closed meanwhile, and for how long at the most.
+/// Who could not write meanwhile, and for how long.
 fn waits(report: &IngestReport) -> String {
-    let IngestReport { way, committed_in, waited_for, locked_for, .. } = report;
-    match way {
-        IngestWay::Queued => format!("other writers waited {} at the most", human::short_time(*locked_for)),
-        IngestWay::Blocking => format!("closed to all writers for {} at the most", human::short_time(*committed_in)),
-        IngestWay::FlushFirst => {
-            let (time, waited) = (human::short_time(*committed_in), human::short_time(*waited_for));
-            format!("closed to all writers for {time} at the most, of which {waited} may have been flushes before that")
+    let time = human::short_time;
+    let (committed, waited) = (report.committed_in, report.waited_for);
+    match report.way {
+        IngestWay::Queued | IngestWay::Behind => {
+            format!("other writers waited {} at the most", time(report.locked_for))
         }
+        IngestWay::FlushFirst if report.flushes > 0 => format!(
+            "closed to all writers for {}, and for a part of the {} before that it waited for flushes",
+            time(committed.saturating_sub(waited)),
+            time(waited)
+        ),
+        IngestWay::Blocking | IngestWay::FlushFirst => {
+            format!("closed to all writers for {} at the most", time(committed))
+        }
+        // They go on as soon as its tables are in the queues.
         IngestWay::Direct => {
-            format!("closed to writers of these keys for {} at the most", human::short_time(*committed_in))
+            let closed = committed.saturating_sub(report.synced_in + report.placed_in);
+            format!("closed to writers of these keys for {} at the most", time(closed))
         }
-        IngestWay::Behind => format!("no writer waited longer than {}", human::short_time(*locked_for)),
     }
 }
 

@@ -208,7 +208,10 @@ fn what_a_killed_load_left_is_told_and_removed() {
     };
     leave();
     let said = place.spillway(&["check", "--db", "db"]).ok();
-    assert!(said.contains("note: 1 file that nothing refers to") && said.ends_with("the database is whole\n"), "{said}");
+    assert!(
+        said.contains("note: 1 file that nothing refers to") && said.ends_with("the database is whole\n"),
+        "{said}"
+    );
     place.spillway(&["put", "k", "v", "--db", "db"]).ok();
     assert!(!place.path("db/load.tmp").exists());
     leave();

@@ -45,7 +45,7 @@ fn csv_that_ends_within_quotes_is_refused_by_line() {
     for (rows, line) in [("id,name\n1,a\n2,\"b\n3,c\n4,d\n", 3), ("id,\"name\n1,a\n", 1), ("id\n\"1\n2\n3", 2)] {
         for more in [&["csv"][..], &["csv", "--skip-bad"]] {
             let error = refused(more, rows);
-            let expected = format!("in: the row at line {line} has a quote without an end");
+            let expected = format!("the row at line {line} has a quote without an end (in)");
             assert!(error.contains(&expected) && !error.contains("hint"), "{error}");
         }
     }

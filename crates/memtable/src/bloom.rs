@@ -53,7 +53,7 @@ impl Bloom {
     }
 
     /// Adds a key. The bits need no order of their own: whatever publishes the entry publishes them.
-    pub(crate) fn add(&self, arena: &Arena, user_key: &[u8]) {
+    pub(crate) fn add<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, user_key: &[u8]) {
         let hash = self.hash(user_key);
         for (word, mask) in self.probes(hash) {
             // SAFETY: probes lie in the filter's allocation (A1), whose granules are atomic words to everyone.
@@ -64,7 +64,7 @@ impl Bloom {
         }
     }
 
-    pub(crate) fn may_contain(&self, arena: &Arena, user_key: &[u8]) -> bool {
+    pub(crate) fn may_contain<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, user_key: &[u8]) -> bool {
         let hash = self.hash(user_key);
         self.probes(hash).all(|(word, mask)| {
             // SAFETY: as in `add`.

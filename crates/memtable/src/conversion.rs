@@ -1,12 +1,17 @@
 //! How a sealed memtable becomes a table: what users of ToplingDB's CSPP choose, by their names.
 
-/// What a flush does with a memtable. Conversion is not there yet: whatever is chosen, flushes rewrite.
+use base::Result;
+use serde_json::{Map, Value};
+
+use crate::arguments::Arguments;
+
+/// What a flush does with a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
     pub to_sst: ConvertToSst,
-    /// How a memtable refers to values that stay in the log, where it does.
+    /// How a memtable refers to values that stay in the log. Taken, and without effect: none does.
     pub ref_log_format: RefLogFormat,
-    /// Whether a mapped file that became a table is synced before the flush counts as done.
+    /// Whether a file that became a table is synced before the flush counts as done.
     pub sync_sst_file: bool,
 }
 
@@ -14,6 +19,43 @@ impl Default for Conversion {
     fn default() -> Self {
         Conversion { to_sst: ConvertToSst::DontConvert, ref_log_format: RefLogFormat::ShortLogRef, sync_sst_file: true }
     }
+}
+
+impl Conversion {
+    /// # Errors
+    /// `InvalidArgument`: a value that is none of the names.
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Conversion> {
+        let default = Conversion::default();
+        Ok(Conversion {
+            to_sst: arguments.choice("convert_to_sst", ConvertToSst::NAMES)?.unwrap_or(default.to_sst),
+            ref_log_format: arguments.choice("ref_log_format", RefLogFormat::NAMES)?.unwrap_or(default.ref_log_format),
+            sync_sst_file: arguments.flag("sync_sst_file")?.unwrap_or(default.sync_sst_file),
+        })
+    }
+
+    /// Whether memtables are to become tables, so that their memory must be a whole image.
+    pub fn is_wanted(&self) -> bool {
+        self.to_sst != ConvertToSst::DontConvert
+    }
+
+    pub(crate) fn named_values(&self) -> [(&'static str, Value); 3] {
+        [
+            ("convert_to_sst", name_of(ConvertToSst::NAMES, self.to_sst)),
+            ("ref_log_format", name_of(RefLogFormat::NAMES, self.ref_log_format)),
+            ("sync_sst_file", Value::Bool(self.sync_sst_file)),
+        ]
+    }
+
+    /// The values that are not the defaults, by name.
+    pub(crate) fn changed_values(&self) -> Map<String, Value> {
+        let both = self.named_values().into_iter().zip(Conversion::default().named_values());
+        both.filter(|(own, default)| own != default).map(|((name, value), _)| (name.to_owned(), value)).collect()
+    }
+}
+
+fn name_of<T: PartialEq>(names: &[(&str, T)], value: T) -> Value {
+    let found = names.iter().find(|(_, choice)| *choice == value);
+    Value::from(found.expect("every choice has a name").0)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod bloom;
 #[cfg(test)]
 mod conformance;
 mod conversion;
+mod gate;
 pub mod image;
 mod order;
 mod record;
@@ -30,6 +31,9 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use vfs::{Task, Vfs};
 
+use self::image::SealedImage;
+
+pub use arena::SealedFile;
 pub use conversion::{Conversion, ConvertToSst, RefLogFormat};
 pub use registry::{factory_from_option_string, factory_from_params, names};
 
@@ -68,7 +72,7 @@ impl MemtableConfig {
     }
 }
 
-/// A file to be created and mapped.
+/// A file to be created and mapped. It is removed with the memtable, unless it was kept ([`SealedFile::keep`]).
 #[derive(Clone)]
 pub struct ImageFile {
     pub vfs: Arc<dyn Vfs>,
@@ -190,6 +194,12 @@ pub trait Memtable: Send + Sync {
 
     /// Told, once or more often, when no further insert will come and all are done. Representations that sort, sort here.
     fn seal(&self) {}
+
+    /// Its memory as the bytes of a file, once it is sealed. `None` for representations that have no images, and where the
+    /// factory's [`Conversion`] wants none and the memtable lies in no file.
+    fn image(&self) -> Option<SealedImage<'_>> {
+        None
+    }
 }
 
 /// Makes memtables of one representation: what an option string such as `skip_list` or `vector` names.

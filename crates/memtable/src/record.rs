@@ -33,12 +33,13 @@ pub(crate) fn trailer_of(entry: &Entry<'_>) -> u64 {
 /// Writes the record of `entry` at `at`.
 ///
 /// # Panics
-/// Where a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
+/// In an image; where a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
 ///
 /// # Safety
 /// `at` must begin [`record_bytes`] of an allocation of `arena` that is not published yet.
 #[inline]
-pub(crate) unsafe fn write(arena: &Arena, at: Ref, entry: &Entry<'_>) {
+pub(crate) unsafe fn write<const IMAGE: bool>(arena: &Arena<IMAGE>, at: Ref, entry: &Entry<'_>) {
+    assert!(!IMAGE, "a write to an image (A5)");
     let (Ok(key_len), Ok(value_len)) = (u32::try_from(entry.user_key.len()), u32::try_from(entry.value.len())) else {
         panic!("a key or value of 4 GiB or more was let in (C4)");
     };
@@ -68,7 +69,7 @@ pub(crate) struct Record<'a> {
 /// # Safety
 /// A record of `arena` must have been [`write`]n at `at`, and published to this thread (A2).
 #[inline]
-pub(crate) unsafe fn read(arena: &Arena, at: Ref) -> Record<'_> {
+pub(crate) unsafe fn read<const IMAGE: bool>(arena: &Arena<IMAGE>, at: Ref) -> Record<'_> {
     // SAFETY: the record lies whole in one allocation (A2), was written before it was published, and is not written
     // again while the arena lives (A3, A4); so shared slices of it are sound for the arena's borrow.
     unsafe {

@@ -29,7 +29,7 @@ const REPRESENTATIONS: &[Representation] = &[
         name: skiplist::NAME,
         aliases: &["SkipListFactory", "SkipList", "SkipListRep", "skiplist"],
         positional: Some("lookahead"),
-        arguments: &["lookahead"],
+        arguments: skiplist::ARGUMENTS,
         make: skiplist::Factory::from_arguments,
     },
     Representation {
@@ -127,6 +127,8 @@ mod tests {
             ("{id=trie;use_vm=false}", r#"trie:{"use_vm":false}"#),
             ("{id=vector;count=7}", "vector:7"),
             ("vector:{\"count\":\"1K\"}", "vector:1024"),
+            (r#"skip_list:{"convert_to_sst":"kDumpMem"}"#, r#"skip_list:{"convert_to_sst":"kDumpMem"}"#),
+            ("{id=skip_list;lookahead=3;sync_sst_file=0}", r#"skip_list:{"sync_sst_file":false,"lookahead":3}"#),
         ] {
             assert_eq!(canonical(option), expected);
             assert_eq!(canonical(expected), expected, "what a factory prints it understands");

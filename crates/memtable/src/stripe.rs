@@ -16,12 +16,21 @@ thread_local! {
     static THREAD_INDEX: usize = THREADS.fetch_add(1, Relaxed);
 }
 
+/// The calling thread's number, from 0 on as threads come.
+#[inline]
+pub(crate) fn thread_index() -> usize {
+    THREAD_INDEX.with(|index| *index)
+}
+
 /// What was inserted by the threads of one stripe.
 #[repr(align(128))]
 pub(crate) struct Stripe<T> {
     entries: AtomicU64,
     deletions: AtomicU64,
     payload_bytes: AtomicU64,
+    key_bytes: AtomicU64,
+    merge_operands: AtomicU64,
+    range_deletions: AtomicU64,
     pub(crate) own: T,
 }
 
@@ -29,12 +38,17 @@ pub(crate) struct Stripes<T> {
     stripes: [Stripe<T>; STRIPES],
 }
 
-/// Counts of entries that were inserted and not yet added to a stripe.
+/// What some entries are, together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) entries: u64,
-    pub(crate) deletions: u64,
-    pub(crate) payload_bytes: u64,
+pub struct Counts {
+    pub entries: u64,
+    /// Of every kind, range deletions among them.
+    pub deletions: u64,
+    /// Of keys and values.
+    pub payload_bytes: u64,
+    pub key_bytes: u64,
+    pub merge_operands: u64,
+    pub range_deletions: u64,
 }
 
 impl Counts {
@@ -44,6 +58,14 @@ impl Counts {
         self.entries += 1;
         self.deletions += u64::from(deletes);
         self.payload_bytes += (entry.user_key.len() + entry.value.len()) as u64;
+        self.key_bytes += entry.user_key.len() as u64;
+        self.merge_operands += u64::from(entry.kind == ValueKind::Merge);
+        self.range_deletions += u64::from(entry.kind == ValueKind::RangeDeletion);
+    }
+
+    /// What most entries have none of.
+    fn has_rare_kinds(&self) -> bool {
+        (self.deletions | self.merge_operands) != 0
     }
 }
 
@@ -51,10 +73,13 @@ impl<T> Stripe<T> {
     /// Adds `counts` and returns the entries counted before.
     #[inline]
     pub(crate) fn add(&self, counts: Counts) -> u64 {
-        if counts.deletions != 0 {
+        if counts.has_rare_kinds() {
             self.deletions.fetch_add(counts.deletions, Relaxed);
+            self.merge_operands.fetch_add(counts.merge_operands, Relaxed);
+            self.range_deletions.fetch_add(counts.range_deletions, Relaxed);
         }
         self.payload_bytes.fetch_add(counts.payload_bytes, Relaxed);
+        self.key_bytes.fetch_add(counts.key_bytes, Relaxed);
         self.entries.fetch_add(counts.entries, Relaxed)
     }
 
@@ -62,10 +87,13 @@ impl<T> Stripe<T> {
     #[inline]
     pub(crate) fn add_alone(&self, counts: Counts) {
         let add = |count: &AtomicU64, more| count.store(count.load(Relaxed) + more, Relaxed);
-        if counts.deletions != 0 {
+        if counts.has_rare_kinds() {
             add(&self.deletions, counts.deletions);
+            add(&self.merge_operands, counts.merge_operands);
+            add(&self.range_deletions, counts.range_deletions);
         }
         add(&self.payload_bytes, counts.payload_bytes);
+        add(&self.key_bytes, counts.key_bytes);
         add(&self.entries, counts.entries);
     }
 }
@@ -76,6 +104,9 @@ impl<T> Stripes<T> {
             entries: AtomicU64::new(0),
             deletions: AtomicU64::new(0),
             payload_bytes: AtomicU64::new(0),
+            key_bytes: AtomicU64::new(0),
+            merge_operands: AtomicU64::new(0),
+            range_deletions: AtomicU64::new(0),
             own: own(),
         };
         Stripes { stripes: std::array::from_fn(stripe) }
@@ -85,7 +116,7 @@ impl<T> Stripes<T> {
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "the remainder by STRIPES is below the array's length")]
     pub(crate) fn mine(&self) -> &Stripe<T> {
-        &self.stripes[THREAD_INDEX.with(|index| index % STRIPES)]
+        &self.stripes[thread_index() % STRIPES]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Stripe<T>> {
@@ -97,6 +128,9 @@ impl<T> Stripes<T> {
             entries: sum.entries + stripe.entries.load(Relaxed),
             deletions: sum.deletions + stripe.deletions.load(Relaxed),
             payload_bytes: sum.payload_bytes + stripe.payload_bytes.load(Relaxed),
+            key_bytes: sum.key_bytes + stripe.key_bytes.load(Relaxed),
+            merge_operands: sum.merge_operands + stripe.merge_operands.load(Relaxed),
+            range_deletions: sum.range_deletions + stripe.range_deletions.load(Relaxed),
         })
     }
 }

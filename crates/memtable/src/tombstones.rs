@@ -55,32 +55,27 @@ impl Tombstones {
         Tombstones { order, head, built: ArcSwapOption::empty(), building: Mutex::new(()) }
     }
 
-    #[inline]
-    fn head_word<'a>(&'a self, arena: &'a Arena) -> &'a AtomicU64 {
-        match &self.head {
-            Head::Own(word) => word,
-            // SAFETY: by `in_arena` the granule was handed out to be this word, atomic to everyone.
-            Head::InArena(at) => unsafe { arena.word(*at) },
-        }
-    }
-
     /// Bytes of a range deletion in the arena, before rounding to granules.
     pub(crate) fn bytes(entry: &Entry<'_>) -> usize {
         LINK_BYTES + record_bytes(entry)
     }
 
     /// Adds a range deletion, whose bytes were reserved.
-    pub(crate) fn push(&self, arena: &Arena, entry: &Entry<'_>) {
+    pub(crate) fn push<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, entry: &Entry<'_>) {
         self.push_at(arena, arena.allocate(Self::bytes(entry)), entry);
     }
 
     /// Adds a range deletion in an allocation of its [`bytes`](Self::bytes), used for nothing else.
-    pub(crate) fn push_at(&self, arena: &Arena, node: Ref, entry: &Entry<'_>) {
+    pub(crate) fn push_at<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, node: Ref, entry: &Entry<'_>) {
         // SAFETY: the allocation has room for link and record and is not published yet.
         unsafe { record::write(arena, node.forward(1), entry) };
         // SAFETY: the first granule of a node is an atomic word to everyone.
         let link = unsafe { arena.word(node) };
-        let head_word = self.head_word(arena);
+        let head_word = match &self.head {
+            Head::Own(word) => word,
+            // SAFETY: by `in_arena` the granule was handed out to be this word, atomic to everyone.
+            Head::InArena(at) => unsafe { arena.word(*at) },
+        };
         let mut head = head_word.load(Relaxed);
         loop {
             link.store(head, Relaxed);
@@ -94,7 +89,7 @@ impl Tombstones {
     }
 
     /// All range deletions pushed so far; `None`, for the price of one load, where there are none.
-    pub(crate) fn fragmented(&self, arena: &Arena) -> Option<Arc<FragmentedTombstones>> {
+    pub(crate) fn fragmented<const IMAGE: bool>(&self, arena: &Arena<IMAGE>) -> Option<Arc<FragmentedTombstones>> {
         let head = self.head(arena);
         if head.is_null() {
             return None;
@@ -118,7 +113,7 @@ impl Tombstones {
     }
 
     /// Whether [`fragmented`](Self::fragmented) has nothing to build.
-    pub(crate) fn is_built(&self, arena: &Arena) -> bool {
+    pub(crate) fn is_built<const IMAGE: bool>(&self, arena: &Arena<IMAGE>) -> bool {
         let head = self.head(arena);
         head.is_null() || self.built.load().as_ref().is_some_and(|built| built.head == head)
     }
@@ -129,11 +124,16 @@ impl Tombstones {
     }
 
     /// The range deletion added last, or null.
-    fn head(&self, arena: &Arena) -> Ref {
-        Ref::from_raw(self.head_word(arena).load(Acquire) as u32)
+    fn head<const IMAGE: bool>(&self, arena: &Arena<IMAGE>) -> Ref {
+        let head = match &self.head {
+            Head::Own(word) => word.load(Acquire),
+            // SAFETY: as in `push_at`.
+            Head::InArena(at) => unsafe { arena.load(*at) },
+        };
+        Ref::from_raw(head as u32)
     }
 
-    fn build(&self, arena: &Arena, head: Ref) -> Built {
+    fn build<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, head: Ref) -> Built {
         let mut tombstones = Vec::new();
         let mut node = head;
         while !node.is_null() {
@@ -142,9 +142,8 @@ impl Tombstones {
             let (start, trailer) = record.split();
             let (start, end) = (start.to_vec(), record.value().to_vec());
             tombstones.push(RangeTombstone { start, end, seq: SeqNo(trailer >> 8) });
-            // SAFETY: the first granule of a node is an atomic word to everyone. Relaxed: it was stored before the node
-            // was published.
-            node = Ref::from_raw(unsafe { arena.word(node) }.load(Relaxed) as u32);
+            // SAFETY: the first granule of a node is an atomic word to everyone.
+            node = Ref::from_raw(unsafe { arena.load(node) } as u32);
         }
         let fragments = FragmentedTombstones::build(self.order.clone(), tombstones);
         let heap_bytes = heap_bytes_of(&fragments);

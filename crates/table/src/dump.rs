@@ -7,16 +7,19 @@ use base::key::{self, ParsedKey};
 use base::{Cursor, Result};
 use vfs::IoClass;
 
+use memtable::image::Header;
+
+use crate::converted::FORMAT_VERSION;
 use crate::reader::Fetch;
-use crate::{BlockBasedTable, Table, TableReadOptions};
+use crate::{AnyTable, BlockBasedTable, ConvertedTable, Table, TableReadOptions};
 
 /// What of a table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpPart {
-    /// Footer and metaindex.
+    /// Footer and metaindex, or what the image says of itself.
     Layout,
     Properties,
-    /// Every data block: separator, first key where the index has it, where it lies.
+    /// Every data block: separator, first key where the index has it, where it lies. A converted table has none.
     Index,
     /// Every entry.
     Entries,
@@ -28,12 +31,22 @@ pub enum DumpPart {
 /// # Errors
 /// `Corruption`: damage met on the way; the lines before it were shown.
 pub fn dump(table: &Arc<BlockBasedTable>, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
-    match part {
-        DumpPart::Layout => layout(table, line),
-        DumpPart::Properties => properties(table, line),
-        DumpPart::Index => return index(table, line),
-        DumpPart::Entries => return entries(table, line),
-        DumpPart::Tombstones => tombstones(table, line),
+    dump_any(&AnyTable::BlockBased(table.clone()), part, line)
+}
+
+/// As [`dump`], of a table of any kind.
+///
+/// # Errors
+/// As [`dump`].
+pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    match (part, table) {
+        (DumpPart::Layout, AnyTable::BlockBased(table)) => layout(table, line),
+        (DumpPart::Layout, AnyTable::Converted(table)) => return image_layout(table, line),
+        (DumpPart::Index, AnyTable::BlockBased(table)) => return index(table, line),
+        (DumpPart::Index, AnyTable::Converted(_)) => {}
+        (DumpPart::Properties, table) => properties(table.table(), line),
+        (DumpPart::Entries, table) => return entries(table.clone().into_table(), line),
+        (DumpPart::Tombstones, table) => tombstones(table.table(), line),
     }
     Ok(())
 }
@@ -56,7 +69,20 @@ fn layout(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
     show(lines, line);
 }
 
-fn properties(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
+fn image_layout(table: &ConvertedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    let header = Header::read(table.image())?;
+    let lines = vec![
+        format!("format version: {FORMAT_VERSION}, a converted memtable"),
+        format!("representation: {}", header.representation),
+        format!("order: {}", header.order),
+        format!("image: 0+{}", table.image().len()),
+        format!("head: {}", header.head),
+    ];
+    show(lines, line);
+    Ok(())
+}
+
+fn properties(table: &dyn Table, line: &mut dyn FnMut(&str) -> bool) {
     let p = table.properties();
     let numbers = [
         ("data bytes", p.data_bytes),
@@ -113,9 +139,9 @@ fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<
     })
 }
 
-fn entries(table: &Arc<BlockBasedTable>, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+fn entries(table: Arc<dyn Table>, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
-    let mut cursor = table.clone().cursor(&options);
+    let mut cursor = table.cursor(&options);
     let mut valid = cursor.seek_to_first();
     while valid {
         if !line(&format!("{} => {}", readable_internal(cursor.key()), readable(cursor.value()))) {
@@ -126,7 +152,7 @@ fn entries(table: &Arc<BlockBasedTable>, line: &mut dyn FnMut(&str) -> bool) -> 
     cursor.status()
 }
 
-fn tombstones(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
+fn tombstones(table: &dyn Table, line: &mut dyn FnMut(&str) -> bool) {
     let Some(all) = table.tombstones() else { return };
     let lines = all.fragments().iter().map(|fragment| {
         let seqs: Vec<String> = fragment.seqs.iter().map(|seq| seq.to_string()).collect();

@@ -1,13 +1,16 @@
-//! Tables: sorted, immutable files of entries. Block-based tables are RocksDB's, byte for byte (`docs/format/table.md`).
+//! Tables: sorted, immutable files of entries. Block-based tables are RocksDB's, byte for byte (`docs/format/table.md`);
+//! converted tables are memtables' images (`docs/format/converted.md`).
 //!
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
 
+mod any;
 mod block;
 mod bounded;
 pub mod cache;
 mod cached;
 mod compress;
+mod converted;
 mod decompress;
 mod dump;
 pub mod filter;
@@ -19,9 +22,11 @@ mod properties;
 mod reader;
 mod writer;
 
+pub use any::{AnyTable, open_any};
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
-pub use dump::{DumpPart, dump};
+pub use converted::{ConvertConfig, ConvertedTable, convert};
+pub use dump::{DumpPart, dump, dump_any};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};

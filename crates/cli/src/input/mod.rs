@@ -115,7 +115,8 @@ impl<'a> Input<'a> {
         let sizes = files.iter().map(|path| source::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
         let total_bytes = sizes.into_iter().sum();
         let (files, read_bytes) = (files.iter().cloned().collect(), Arc::default());
-        let mut input = Input { args, files, open: None, read_bytes, total_bytes, skipped: 0, interrupt: Interrupt::default() };
+        let mut input =
+            Input { args, files, open: None, read_bytes, total_bytes, skipped: 0, interrupt: Interrupt::default() };
         input.open_next()?;
         Ok(input)
     }

@@ -265,7 +265,11 @@ mod tests {
             for bytes in [1, 2, 5, 31, 32, 63, 64, 127, 128, 513, 8191, 8192] {
                 let row = vec!["x".repeat(bytes); fields].join(",");
                 for end in ["", "\n", "\r\n", "\r", "\n\n"] {
-                    assert_eq!(read(format!("{row}{end}").as_bytes(), u64::MAX), (1, false), "{fields} {bytes} {end:?}");
+                    assert_eq!(
+                        read(format!("{row}{end}").as_bytes(), u64::MAX),
+                        (1, false),
+                        "{fields} {bytes} {end:?}"
+                    );
                     let quoted = format!("a\n{row},\"q\n\"{end}");
                     assert_eq!(read(quoted.as_bytes(), u64::MAX), (2, false), "{fields} {bytes} {end:?}");
                     let open = format!("a\n{row},\"q{end}");

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use spillway::vfs::RealVfs;
 use spillway::version::file_name::LOAD_DIR;
+use spillway::vfs::RealVfs;
 use spillway::{Db, Family, IngestOptions};
 
 use super::{Args, Tally, summary};
@@ -34,8 +34,7 @@ fn take_in(args: &Args, db: &Db, family: &Arc<Family>, input: Input<'_>, interru
     let vfs = RealVfs::new();
     // There tables can be linked from, and whoever has the database open for writing has that directory alone.
     let staging = Staging::owned(vfs.clone(), db.path().join(LOAD_DIR))?;
-    let place =
-        Place { vfs, dir: staging.dir().to_owned(), family: family.options(), interrupt: interrupt.clone() };
+    let place = Place { vfs, dir: staging.dir().to_owned(), family: family.options(), interrupt: interrupt.clone() };
     let made = make::make(input, &args.make, &place)?;
     let files = made.tables.iter().map(|table| table.path.clone()).collect();
     let options = IngestOptions { move_files: true, ..IngestOptions::default() };

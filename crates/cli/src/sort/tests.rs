@@ -137,7 +137,7 @@ fn records_larger_than_the_memory_are_taken() {
 
 #[test]
 fn records_larger_than_a_block_leave_memory_for_fewer_threads() {
-    let records: Vec<_> = (0..8).map(|byte| (vec![byte], vec![byte; 300 << 10])).collect();
+    let records: Vec<_> = (0..40).map(|byte| (vec![byte], vec![byte; 300 << 10])).collect();
     let disk = Disk::new();
     let sorted = disk.sort(disk.settings(&UserOrder::Bytewise, 4 << 20, 64), &records).unwrap();
     assert!(sorted.block_bytes_max() > 300 << 10 && sorted.pass_threads() == 1, "{}", sorted.block_bytes_max());

@@ -8,6 +8,10 @@
 //!   whole before a release store or exchange published it.
 //! - **A3** Bytes that are not atomic words (entries) are not written again after they were published.
 //! - **A4** The region lives as long as the `Arena`, at one address.
+//! - **A5** An `Arena<true>`, an *image*, lies over a read-only mapping of a complete file ([`vfs::ReadMapping`]) that was
+//!   checked as a whole ([`crate::image`], B1) and that nobody writes any more, so that A1 to A3 hold of what it says.
+//!   Nothing is handed out of it or stored in it. Its words are read as plain memory: an atomic access is not defined on
+//!   memory that cannot be written.
 //!
 //! Whatever can fail, fails before numbering (C4): disk and memory for what is reserved are found in
 //! [`Arena::try_reserve`], under no lock, so that no store meets a full disk.
@@ -18,17 +22,20 @@ mod region;
 mod tests;
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
 use base::Result;
+use vfs::ReadMapping;
 
 use self::region::Region;
 use crate::ImageFile;
 
 pub(crate) use self::reference::Ref;
+pub use self::region::SealedFile;
 
 /// The unit of allocation and of references.
 pub(crate) const GRANULE_BYTES: usize = 8;
@@ -36,8 +43,8 @@ pub(crate) const GRANULE_BYTES: usize = 8;
 /// What 32-bit references to granules can reach: 32 GiB.
 pub(crate) const CAPACITY_MAX_BYTES: usize = GRANULE_BYTES << 32;
 
-/// The start of a file, of which nothing is handed out: what an image says of itself (see [`crate::image`]). A page, so
-/// that writing it dirties nothing else.
+/// The start of a file, or of memory that is to be written to one, of which nothing is handed out: what an image says of
+/// itself (see [`crate::image`]). A page, so that writing it dirties nothing else.
 pub(crate) const IMAGE_HEADER_BYTES: usize = 4096;
 
 /// Where memory without a file comes from.
@@ -52,7 +59,7 @@ pub(crate) enum Source {
 /// How an arena is made.
 #[derive(Clone)]
 pub(crate) struct ArenaConfig<'a> {
-    /// Bytes to hand out; a file has its header beside them.
+    /// Bytes to hand out; a header lies beside them.
     pub(crate) capacity: usize,
     pub(crate) source: Source,
     /// Huge pages whatever the capacity; else from 4 MiB up. For mappings without a file.
@@ -62,6 +69,8 @@ pub(crate) struct ArenaConfig<'a> {
     pub(crate) commits_ahead: bool,
     /// [`Arena::held_bytes`] asks the kernel.
     pub(crate) exact_accounting: bool,
+    /// Memory without a file has a header too, so that its bytes are a whole image.
+    pub(crate) keeps_header: bool,
     /// A file to lie in.
     pub(crate) image: Option<&'a ImageFile>,
 }
@@ -74,6 +83,7 @@ impl ArenaConfig<'_> {
             huge_pages: false,
             commits_ahead: false,
             exact_accounting: false,
+            keeps_header: false,
             image: None,
         }
     }
@@ -83,12 +93,13 @@ impl ArenaConfig<'_> {
 #[repr(align(128))]
 struct Lonely(AtomicUsize);
 
-pub(crate) struct Arena {
+/// Memory to hand out; `IMAGE`, what another one has left (A5).
+pub(crate) struct Arena<const IMAGE: bool = false> {
     /// Of `region`.
     base: NonNull<u8>,
     /// Bytes that may be promised, and those before them.
     capacity: usize,
-    /// Bytes before them: a file's header.
+    /// Bytes before them: an image's header, or none.
     header: usize,
     /// Bytes from the start that may be touched. At least `reserved`, at most what the region has.
     ready: AtomicUsize,
@@ -106,9 +117,9 @@ pub(crate) struct Arena {
 
 // SAFETY: `base` is the address of `region`, which is Send (A4); bytes are accessed through `address` and `word`, whose
 // callers answer for it (A1 to A3).
-unsafe impl Send for Arena {}
+unsafe impl<const IMAGE: bool> Send for Arena<IMAGE> {}
 // SAFETY: as for Send.
-unsafe impl Sync for Arena {}
+unsafe impl<const IMAGE: bool> Sync for Arena<IMAGE> {}
 
 impl Arena {
     /// An anonymous mapping of `capacity` bytes. No page is touched.
@@ -126,7 +137,7 @@ impl Arena {
     pub(crate) fn with(config: &ArenaConfig<'_>) -> Result<Arena> {
         region::check_capacity(config)?;
         let region = Region::new(config)?;
-        let header = if region.is_file() { IMAGE_HEADER_BYTES } else { 0 };
+        let header = if region.is_file() || config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
         let capacity = config.capacity + header;
         // The null granule is spoken for.
         let start = header.max(GRANULE_BYTES);
@@ -143,21 +154,39 @@ impl Arena {
             allocated: Lonely(AtomicUsize::new(start)),
         })
     }
+}
 
-    /// What `make` makes of an arena as [`with`](Arena::with) yields it. Where `make` fails, the arena's file goes again,
-    /// so that the next attempt does not meet it.
+impl Arena<true> {
+    /// The first `bytes`, whole granules, of a file that holds an image.
+    ///
+    /// # Safety
+    /// They must have passed the check of [`crate::image`], and nobody may write to the file (A5).
     ///
     /// # Errors
-    /// As [`with`](Arena::with), and those of `make`.
-    pub(crate) fn build<T>(config: &ArenaConfig<'_>, make: impl FnOnce(Arena) -> Result<T>) -> Result<T> {
-        let arena = Self::with(config)?;
-        let image = config.image.filter(|_| arena.is_file());
-        make(arena).map_err(|error| match image {
-            Some(image) => region::remove_file(image, error),
-            None => error,
+    /// `Unsupported`: a mapping that is not aligned to granules.
+    ///
+    /// # Panics
+    /// Where the mapping is shorter.
+    pub(crate) unsafe fn over_image(mapping: Arc<dyn ReadMapping>, bytes: usize) -> Result<Self> {
+        assert!(bytes.is_multiple_of(GRANULE_BYTES) && bytes <= (*mapping).as_ref().len(), "an image that was checked");
+        let region = Region::over_image(mapping)?;
+        Ok(Arena {
+            base: region.base(),
+            capacity: bytes,
+            header: IMAGE_HEADER_BYTES,
+            ready: AtomicUsize::new(bytes),
+            held: AtomicUsize::new(0),
+            exact_accounting: false,
+            told: AtomicBool::new(false),
+            region,
+            // All of it, so that nothing is left to promise.
+            reserved: Lonely(AtomicUsize::new(bytes)),
+            allocated: Lonely(AtomicUsize::new(bytes)),
         })
     }
+}
 
+impl<const IMAGE: bool> Arena<IMAGE> {
     /// Promises `bytes`, rounded up to granules. False, and nothing promised, where they do not fit, or where there is no
     /// disk or memory for them.
     pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
@@ -229,19 +258,39 @@ impl Arena {
     /// Bytes of memory held now. Asked for exactly, what the kernel counts; else what was handed out, or more where more
     /// is known to be present. That falls short by less than a page, 4 KiB or, where they are huge, 2 MiB: the rest of the
     /// last one touched. The kernel's own tables (8 bytes for a page) are not counted.
+    ///
+    /// An image holds none: its pages are the file's, and the kernel takes them when it needs them.
     pub(crate) fn held_bytes(&self) -> usize {
+        if IMAGE {
+            return 0;
+        }
         if self.exact_accounting {
             return self.region.resident_bytes();
         }
         self.allocated().max(self.held.load(Relaxed))
     }
 
-    /// True where the arena lies in the file that it was to lie in.
-    pub(crate) fn is_file(&self) -> bool {
-        self.region.is_file()
+    /// True where the bytes from the region's start on are an image: where there is a header.
+    pub(crate) fn has_header(&self) -> bool {
+        self.header > 0
     }
 
-    /// Stores `bytes`, whole granules, in a file's header from `at` on, granule by granule; nothing without a file.
+    /// The file that the arena lies in.
+    pub(crate) fn file(&self) -> Option<SealedFile<'_>> {
+        self.region.file()
+    }
+
+    /// What was handed out, and all before it.
+    ///
+    /// # Safety
+    /// Nothing may be stored in the arena as long as the result lives.
+    pub(crate) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the region has these bytes, initialised, for the borrow (A4); by the caller, or for an image by A5, they
+        // do not change.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast_const(), self.allocated()) }
+    }
+
+    /// Stores `bytes`, whole granules, in the header from `at` on, granule by granule; nothing where there is none.
     ///
     /// # Panics
     /// Where they do not lie in the header.
@@ -249,6 +298,7 @@ impl Arena {
         if self.header == 0 {
             return;
         }
+        assert!(!IMAGE, "a store to an image");
         let (granules, rest) = bytes.as_chunks::<GRANULE_BYTES>();
         assert!(at.is_multiple_of(GRANULE_BYTES) && rest.is_empty() && at + bytes.len() <= self.header);
         for (granule, offset) in granules.iter().zip((at..).step_by(GRANULE_BYTES)) {
@@ -259,12 +309,12 @@ impl Arena {
         }
     }
 
-    /// Bytes that can be promised, a file's header left out.
+    /// Bytes that can be promised, the header left out.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity - self.header
     }
 
-    /// Bytes promised, a file's header left out.
+    /// Bytes promised, the header left out.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.0.load(Relaxed) - self.header
     }
@@ -303,12 +353,30 @@ impl Arena {
         unsafe { self.base.as_ptr().add(at.byte_offset()) }
     }
 
+    /// The word at `at`, acquired.
+    ///
+    /// # Safety
+    /// As for [`word`](Arena::word).
+    #[inline]
+    pub(crate) unsafe fn load(&self, at: Ref) -> u64 {
+        if IMAGE {
+            // SAFETY: by the caller the granule lies inside the region, which nobody writes (A5).
+            return unsafe { self.address(at).cast::<u64>().read() };
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.word(at) }.load(Acquire)
+    }
+
     /// The atomic word at `at`.
     ///
     /// # Safety
     /// As for [`address`](Arena::address); and the granule must be used as an atomic word by everyone, always.
+    ///
+    /// # Panics
+    /// In an image.
     #[inline]
     pub(crate) unsafe fn word(&self, at: Ref) -> &AtomicU64 {
+        assert!(!IMAGE, "an atomic word in an image (A5)");
         // SAFETY: the address is inside the region, which outlives `self`'s borrow (A4), and granules are aligned to 8
         // bytes in a region aligned to a page. By the caller nobody accesses the granule other than atomically.
         unsafe { AtomicU64::from_ptr(self.address(at).cast()) }

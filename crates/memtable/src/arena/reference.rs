@@ -11,7 +11,7 @@ impl Ref {
     pub(crate) const NULL: Ref = Ref(0);
 
     #[inline]
-    pub(crate) fn from_raw(raw: u32) -> Ref {
+    pub(crate) const fn from_raw(raw: u32) -> Ref {
         Ref(raw)
     }
 

@@ -1,12 +1,15 @@
 //! What an arena's memory is: the allocator's, an anonymous mapping, or a mapped file, and how far it may be touched.
+//!
+//! A file that was made for an arena goes with it, unless somebody said that it is to stay ([`SealedFile::keep`]).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::{Error, ErrorKind, Result};
-use vfs::{AnonymousMapping, HeapMemory, MappedMemory, PageHint, RwMapping};
+use vfs::{AnonymousMapping, HeapMemory, IoClass, MappedMemory, PageHint, ReadMapping, RwMapping};
 
-use super::{ArenaConfig, IMAGE_HEADER_BYTES, Source};
+use super::{ArenaConfig, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::ImageFile;
 
 /// Capacities from here up ask for huge pages unasked: half of the cost of a descent through a large memtable is address
@@ -30,7 +33,55 @@ pub(super) struct Region {
 enum Backing {
     Heap(HeapMemory),
     Anonymous(AnonymousMapping),
-    File { memory: MappedMemory, mapping: Arc<dyn RwMapping> },
+    File(File),
+    /// What another arena has left, not to be written.
+    Image(Arc<dyn ReadMapping>),
+}
+
+struct File {
+    memory: MappedMemory,
+    mapping: Arc<dyn RwMapping>,
+    place: ImageFile,
+    is_kept: AtomicBool,
+}
+
+/// The file that a sealed memtable lies in.
+pub struct SealedFile<'a>(&'a File);
+
+impl SealedFile<'_> {
+    pub fn place(&self) -> &ImageFile {
+        &self.0.place
+    }
+
+    /// Bytes of the file: the image, and behind it what was allocated ahead, zeros.
+    pub fn file_bytes(&self) -> u64 {
+        self.0.mapping.allocated()
+    }
+
+    /// # Errors
+    /// As [`RwMapping::sync`] (D4).
+    pub fn sync(&self, class: IoClass) -> Result<()> {
+        self.0.mapping.sync(class)
+    }
+
+    /// The file stays when the memtable goes: its name is another's now.
+    pub fn keep(&self) {
+        self.0.is_kept.store(true, Relaxed);
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if *self.is_kept.get_mut() {
+            return;
+        }
+        match self.place.vfs.remove_file(&self.place.path) {
+            Err(error) if !error.is_not_found() => {
+                tracing::warn!(%error, "the file of a memtable stays until the database is opened again");
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Region {
@@ -50,15 +101,32 @@ impl Region {
         Ok(Region { backing, commits_ahead: config.commits_ahead })
     }
 
+    /// # Errors
+    /// `Unsupported`: a mapping at an address that is not aligned to granules.
+    pub(super) fn over_image(mapping: Arc<dyn ReadMapping>) -> Result<Region> {
+        if !(*mapping).as_ref().as_ptr().addr().is_multiple_of(GRANULE_BYTES) {
+            return Err(Error::unsupported("a mapping that does not begin at a word"));
+        }
+        Ok(Region { backing: Backing::Image(mapping), commits_ahead: false })
+    }
+
     pub(super) fn is_file(&self) -> bool {
-        matches!(self.backing, Backing::File { .. })
+        self.file().is_some()
+    }
+
+    pub(super) fn file(&self) -> Option<SealedFile<'_>> {
+        match &self.backing {
+            Backing::File(file) => Some(SealedFile(file)),
+            Backing::Heap(_) | Backing::Anonymous(_) | Backing::Image(_) => None,
+        }
     }
 
     pub(super) fn base(&self) -> NonNull<u8> {
         let base = match &self.backing {
             Backing::Heap(memory) => memory.as_ptr(),
             Backing::Anonymous(memory) => memory.as_ptr(),
-            Backing::File { memory, .. } => memory.as_ptr(),
+            Backing::File(file) => file.memory.as_ptr(),
+            Backing::Image(mapping) => (**mapping).as_ref().as_ptr().cast_mut(),
         };
         NonNull::new(base).expect("no memory lies at the null address")
     }
@@ -67,7 +135,8 @@ impl Region {
         match &self.backing {
             Backing::Heap(memory) => memory.capacity(),
             Backing::Anonymous(memory) => memory.capacity(),
-            Backing::File { memory, .. } => memory.capacity(),
+            Backing::File(file) => file.memory.capacity(),
+            Backing::Image(mapping) => (**mapping).as_ref().len(),
         }
     }
 
@@ -77,8 +146,9 @@ impl Region {
             Backing::Heap(memory) => memory.capacity(),
             Backing::Anonymous(_) if self.commits_ahead => 0,
             Backing::Anonymous(memory) => memory.capacity(),
-            Backing::File { .. } if self.commits_ahead => 0,
-            Backing::File { mapping, .. } => mapping.allocated() as usize,
+            Backing::File(_) if self.commits_ahead => 0,
+            Backing::File(file) => file.mapping.allocated() as usize,
+            Backing::Image(_) => self.capacity(),
         }
     }
 
@@ -95,7 +165,7 @@ impl Region {
                 memory.commit(ready, to - ready)?;
                 Ok(to)
             }
-            Backing::File { mapping, .. } => {
+            Backing::File(File { mapping, .. }) => {
                 ensure_some(&**mapping, step_end(EXTENT_STEP_BYTES), end)?;
                 let to = mapping.allocated() as usize;
                 if self.commits_ahead {
@@ -103,6 +173,7 @@ impl Region {
                 }
                 Ok(to)
             }
+            Backing::Image(_) => Ok(self.capacity()),
         }
     }
 
@@ -114,10 +185,11 @@ impl Region {
         match &self.backing {
             Backing::Heap(memory) => memory.populate(),
             Backing::Anonymous(memory) => memory.commit(0, memory.capacity())?,
-            Backing::File { mapping, .. } => {
+            Backing::File(File { mapping, .. }) => {
                 mapping.ensure(mapping.capacity())?;
                 mapping.populate(0, mapping.capacity());
             }
+            Backing::Image(_) => {}
         }
         Ok(())
     }
@@ -126,7 +198,7 @@ impl Region {
     pub(super) fn held_at_start(&self) -> usize {
         match &self.backing {
             Backing::Heap(memory) => memory.capacity(),
-            Backing::Anonymous(_) | Backing::File { .. } => 0,
+            Backing::Anonymous(_) | Backing::File(_) | Backing::Image(_) => 0,
         }
     }
 
@@ -139,7 +211,8 @@ impl Region {
         match &self.backing {
             Backing::Heap(memory) => memory.resident_bytes(),
             Backing::Anonymous(memory) => memory.resident_bytes(),
-            Backing::File { memory, .. } => memory.resident_bytes(),
+            Backing::File(file) => file.memory.resident_bytes(),
+            Backing::Image(_) => 0,
         }
     }
 }
@@ -147,12 +220,13 @@ impl Region {
 impl Backing {
     /// Under Miri always the heap.
     fn unnamed(config: &ArenaConfig<'_>) -> Result<Backing> {
+        let bytes = config.capacity + if config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
         if config.source == Source::Heap || cfg!(miri) {
-            return Ok(Backing::Heap(HeapMemory::new(config.capacity)?));
+            return Ok(Backing::Heap(HeapMemory::new(bytes)?));
         }
-        let huge = config.huge_pages || config.capacity >= HUGE_PAGES_MIN_BYTES;
+        let huge = config.huge_pages || bytes >= HUGE_PAGES_MIN_BYTES;
         let pages = if huge { PageHint::Huge } else { PageHint::Default };
-        Ok(Backing::Anonymous(AnonymousMapping::with_page_hint(config.capacity, pages)?))
+        Ok(Backing::Anonymous(AnonymousMapping::with_page_hint(bytes, pages)?))
     }
 }
 
@@ -165,7 +239,10 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
         Arc::clone(&mapping).memory()
     };
     match first() {
-        Ok(memory) => Ok(Backing::File { memory, mapping }),
+        Ok(memory) => {
+            let (place, is_kept) = (image.clone(), AtomicBool::new(false));
+            Ok(Backing::File(File { memory, mapping, place, is_kept }))
+        }
         Err(error) => {
             drop(mapping);
             Err(remove_file(image, error))
@@ -174,7 +251,7 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
 }
 
 /// Removes a file that was made in vain because of `error`, which is returned.
-pub(super) fn remove_file(image: &ImageFile, error: Error) -> Error {
+fn remove_file(image: &ImageFile, error: Error) -> Error {
     match image.vfs.remove_file(&image.path) {
         Ok(()) => error,
         Err(left) => error.context(format!("an empty file stays, as removing it failed too ({left})")),
@@ -191,7 +268,7 @@ fn ensure_some(mapping: &dyn RwMapping, wanted: usize, needed: usize) -> Result<
 
 /// Refuses capacities that references cannot reach, a file's header included.
 pub(super) fn check_capacity(config: &ArenaConfig<'_>) -> Result<()> {
-    let header = if config.image.is_some() { IMAGE_HEADER_BYTES } else { 0 };
+    let header = if config.image.is_some() || config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
     let bounds = super::GRANULE_BYTES..=super::CAPACITY_MAX_BYTES - header;
     if bounds.contains(&config.capacity) {
         return Ok(());

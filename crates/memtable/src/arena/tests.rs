@@ -81,10 +81,10 @@ fn every_backing_is_zeroed_and_filled_to_the_last_granule() {
     ];
     for config in configs {
         let arena = Arena::with(&config).expect("made");
-        assert_eq!(arena.is_file(), config.image.is_some() && !cfg!(miri));
+        assert_eq!(arena.file().is_some(), config.image.is_some() && !cfg!(miri));
         let first = arena.allocated();
         let count = fill(&arena, 5);
-        let room = config.capacity - if arena.is_file() { 0 } else { GRANULE_BYTES };
+        let room = config.capacity - if arena.file().is_some() { 0 } else { GRANULE_BYTES };
         assert_eq!(count as usize, room / (5 * GRANULE_BYTES) * 5);
         for i in 0..count {
             // SAFETY: all granules from the first on were allocated one after the other, as atomic words.
@@ -126,7 +126,7 @@ fn a_crash_between_two_stores_leaves_a_beginning_of_what_was_stored() {
     let vfs = MemoryVfs::new(1);
     let file = image(&vfs);
     let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(MIB) }).expect("made");
-    assert!(arena.is_file());
+    assert!(arena.file().is_some());
     vfs.sync_dir(Path::new("/")).expect("synced");
     for count in 1..600_u64 {
         assert!(arena.try_reserve(GRANULE_BYTES));
@@ -164,9 +164,9 @@ fn a_file_system_that_fails_makes_a_memtable_full_or_nameless_and_never_worse() 
                 let config = ArenaConfig { image: Some(&file), ..ArenaConfig::new(capacity) };
                 let arena = Arena::with(&config).expect("a failing file system is gone around");
                 let stored = fill(&arena, PAGE / GRANULE_BYTES) as usize * GRANULE_BYTES;
-                assert_eq!(memory.all_files().len(), usize::from(arena.is_file()), "no file is left");
+                assert_eq!(memory.all_files().len(), usize::from(arena.file().is_some()), "no file is left");
                 assert!(filled.contains(&stored), "{operation:?} {code:?} {nth}: {stored}");
-                assert!(stored < capacity || arena.is_file());
+                assert!(stored < capacity || arena.file().is_some());
                 arena.populate();
             }
         }
@@ -182,7 +182,7 @@ fn a_file_that_can_be_neither_used_nor_removed_is_left_and_told() {
     faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::RemoveFile));
     let file = ImageFile { vfs: faulty, path: "/image".into() };
     let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(MIB) }).expect("made in memory");
-    assert!(!arena.is_file());
+    assert!(arena.file().is_none());
     assert_eq!(memory.read_file(&file.path).expect("left").len(), 0);
 }
 
@@ -225,13 +225,13 @@ fn a_full_disk_is_never_a_signal() {
         for commits_ahead in [false, true] {
             let config = ArenaConfig { image: Some(&file), commits_ahead, ..ArenaConfig::new(64 * MIB) };
             let arena = Arena::with(&config).expect("made");
-            assert!(arena.is_file());
+            assert!(arena.file().is_some());
             let stored = fill(&arena, 16) as usize * GRANULE_BYTES;
             assert!((4 * MIB..DISK_MIB * MIB).contains(&stored), "{stored}");
             arena.populate();
             assert!(!arena.try_reserve(DISK_MIB * MIB));
             drop(arena);
-            file.vfs.remove_file(&file.path).expect("removed");
+            assert!(!file.vfs.exists(&file.path).expect("asked"), "the file goes with its arena");
         }
     }
 }

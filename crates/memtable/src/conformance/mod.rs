@@ -6,12 +6,14 @@ mod shapes;
 mod stress;
 
 use std::cmp::Ordering;
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
 
-use vfs::MemoryVfs;
+use vfs::{MemoryVfs, Vfs};
 
+use crate::image::{self, Expected};
 use crate::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string, names};
 
 /// Option strings under test: every name, and the arguments that change what is done or where it lies.
@@ -23,6 +25,8 @@ fn options() -> Vec<String> {
         r#"trie:{"use_hugepage":true,"vm_explicit_commit":true}"#,
         r#"trie:{"accurate_memsize":true}"#,
         IN_A_FILE,
+        r#"trie:{"convert_to_sst":"kDumpMem"}"#,
+        r#"skip_list:{"convert_to_sst":"kDumpMem"}"#,
     ];
     names().chain(others).map(str::to_owned).collect()
 }
@@ -45,6 +49,16 @@ fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {
         config.image = Some(ImageFile { vfs: MemoryVfs::new(1), path: "/image".into() });
     }
     factory_from_option_string(option).expect("known").create(&config).expect("created")
+}
+
+/// The memtable that a file with the image of `sealed` is; `None` where it has no image.
+pub(crate) fn reopened(sealed: &dyn Memtable, order: &UserOrder) -> Option<Arc<dyn Memtable>> {
+    let image = sealed.image()?;
+    let (vfs, path) = (MemoryVfs::new(1), Path::new("/image"));
+    vfs.write_file(path, image.bytes).expect("written");
+    let expected = Expected { representation: None, order: order.clone() };
+    let mapping = vfs.map_read(path).expect("mapped");
+    Some(image::reopen(mapping, image.bytes.len() as u64, &expected).expect("whole").memtable)
 }
 
 /// Reserves and inserts; false where the memtable is full.

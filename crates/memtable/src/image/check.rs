@@ -16,7 +16,9 @@ pub(super) struct Tally {
     pub(super) nodes: u64,
     pub(super) locked_nodes: u64,
     entries: u64,
+    merge_operands: u64,
     payload_bytes: u64,
+    key_bytes: u64,
     largest_seq: SeqNo,
 }
 
@@ -30,7 +32,9 @@ impl Tally {
             nodes: 0,
             locked_nodes: 0,
             entries: 0,
+            merge_operands: 0,
             payload_bytes: 0,
+            key_bytes: 0,
             largest_seq: SeqNo::ZERO,
         }
     }
@@ -38,6 +42,7 @@ impl Tally {
     pub(super) fn count(&mut self, entry: &EntryView<'_>) {
         self.entries += 1;
         self.payload_bytes += (entry.user_key().len() + entry.value.len()) as u64;
+        self.key_bytes += entry.user_key().len() as u64;
         self.largest_seq = self.largest_seq.max(entry.seq());
     }
 
@@ -50,6 +55,7 @@ impl Tally {
             return Err(wrong(at, format!("an entry of kind {:#x}", entry.trailer() as u8)));
         };
         self.deletions += u64::from(matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion));
+        self.merge_operands += u64::from(kind == ValueKind::Merge);
         self.count(entry);
         Ok(())
     }
@@ -83,8 +89,10 @@ impl Tally {
             entries: self.entries,
             deletions: self.deletions,
             range_deletions: self.range_deletions,
+            merge_operands: self.merge_operands,
             keys: self.keys,
             payload_bytes: self.payload_bytes,
+            key_bytes: self.key_bytes,
             largest_seq: self.largest_seq,
             nodes: self.nodes,
             locked_nodes: self.locked_nodes,

@@ -8,7 +8,7 @@ use std::fmt;
 use base::checksum::{crc32c, mask};
 use base::{Error, Result};
 
-use crate::arena::{Arena, GRANULE_BYTES, IMAGE_HEADER_BYTES};
+use crate::arena::{Arena, GRANULE_BYTES, IMAGE_HEADER_BYTES, Ref};
 use crate::stripe::Counts;
 use crate::trie::layout::{FAR_SHIFT, NEAR_SHIFT};
 
@@ -184,10 +184,17 @@ pub(super) fn encode(representation: Representation, head: u64, order: &str) -> 
 }
 
 /// Writes the seal: numbers and checksum first, then that they are there.
-pub(super) fn seal(arena: &Arena, allocated_bytes: u64, totals: Counts) {
+pub(super) fn seal<const IMAGE: bool>(arena: &Arena<IMAGE>, allocated_bytes: u64, totals: Counts) {
     let numbers = [allocated_bytes, totals.entries, totals.deletions, totals.payload_bytes].map(u64::to_le_bytes);
     let crc = u64::from(mask(crc32c(numbers.as_flattened())));
     arena.store_header(SEAL_AT + GRANULE_BYTES, numbers.as_flattened());
     arena.store_header(SEAL_CRC_AT, &crc.to_le_bytes());
     arena.store_header(SEAL_AT, &SEALED.to_le_bytes());
+}
+
+/// Whether the seal is there, and with it all that was written before it.
+pub(super) fn is_sealed<const IMAGE: bool>(arena: &Arena<IMAGE>) -> bool {
+    const SEAL: Ref = Ref::from_raw((SEAL_AT / GRANULE_BYTES) as u32);
+    // SAFETY: the word lies in the header, which comes before all that is handed out, and is an atomic word to everyone.
+    arena.has_header() && unsafe { arena.load(SEAL) } == SEALED
 }

@@ -13,6 +13,8 @@ mod check;
 mod header;
 mod marks;
 mod read;
+mod reopen;
+mod sealed;
 mod skiplist;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,8 @@ use crate::stripe::Counts;
 
 pub use self::header::{Header, Representation};
 pub use self::read::{Entries, Image, RangeDeletions};
+pub use self::reopen::{Reopened, reopen};
+pub use self::sealed::{SealedImage, Totals};
 
 /// What an image is to be.
 #[derive(Clone, Default)]
@@ -52,10 +56,12 @@ pub struct Report {
     pub entries: u64,
     pub deletions: u64,
     pub range_deletions: u64,
+    pub merge_operands: u64,
     /// Distinct keys of point entries.
     pub keys: u64,
     /// Of keys and values.
     pub payload_bytes: u64,
+    pub key_bytes: u64,
     pub largest_seq: SeqNo,
     /// Nodes of a trie.
     pub nodes: u64,
@@ -86,7 +92,7 @@ pub fn check(bytes: &[u8], expected: &Expected) -> Result<Report> {
     Ok(Image::open(bytes, expected)?.report().clone())
 }
 
-/// Writes what is known of an image when its memtable is made, before anything is inserted; nothing without a file.
+/// Writes what is known of an image when its memtable is made, before anything is inserted; nothing without a header.
 ///
 /// # Errors
 /// `InvalidArgument`: the order's name is too long.
@@ -95,7 +101,7 @@ pub(crate) fn begin(arena: &Arena, representation: Representation, head: u64, or
     Ok(())
 }
 
-/// Writes what is known when no insert is to come; nothing without a file.
-pub(crate) fn seal(arena: &Arena, totals: Counts) {
+/// Writes what is known when no insert is to come; nothing without a header.
+pub(crate) fn seal<const IMAGE: bool>(arena: &Arena<IMAGE>, totals: Counts) {
     header::seal(arena, arena.allocated() as u64, totals);
 }

@@ -16,8 +16,8 @@ const BEHIND_MAX: usize = 32;
 /// The level from which a backward search walks up to the cursor's node grows to this: 2^4 nodes for each search.
 const REACH_MAX: usize = 4;
 
-pub(super) struct SkipCursor<O: KeyOrder> {
-    memtable: Arc<SkipList<O>>,
+pub(super) struct SkipCursor<O: KeyOrder, const IMAGE: bool> {
+    memtable: Arc<SkipList<O, IMAGE>>,
     /// Null where the cursor stands on no entry.
     node: Ref,
     behind: Behind,
@@ -52,13 +52,13 @@ impl Behind {
     }
 }
 
-impl<O: KeyOrder> SkipCursor<O> {
-    pub(super) fn new(memtable: Arc<SkipList<O>>) -> Self {
+impl<O: KeyOrder, const IMAGE: bool> SkipCursor<O, IMAGE> {
+    pub(super) fn new(memtable: Arc<SkipList<O, IMAGE>>) -> Self {
         let behind = Behind { nodes: [Ref::NULL; BEHIND_MAX], end: 0, len: 0 };
         SkipCursor { memtable, node: Ref::NULL, behind, reach: 0 }
     }
 
-    fn list(&self) -> &List<O> {
+    fn list(&self) -> &List<O, IMAGE> {
         &self.memtable.list
     }
 
@@ -117,7 +117,7 @@ impl<O: KeyOrder> SkipCursor<O> {
     }
 }
 
-impl<O: KeyOrder> Cursor for SkipCursor<O> {
+impl<O: KeyOrder, const IMAGE: bool> Cursor for SkipCursor<O, IMAGE> {
     fn valid(&self) -> bool {
         !self.node.is_null()
     }

@@ -25,7 +25,7 @@ pub(super) struct Descent<'a> {
     pub(super) found: Ref,
 }
 
-impl<O: KeyOrder> List<O> {
+impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
     /// Descends to all targets. What `descents` holds beyond them is done at once.
     pub(super) fn descend_all<'a>(&self, targets: &[Target<'a>]) -> [Descent<'a>; WIDTH] {
         debug_assert!(targets.len() <= WIDTH);
@@ -87,7 +87,7 @@ impl<O: KeyOrder> List<O> {
 impl Descent<'_> {
     /// Asks for a node, at its record or at its link of `level`; false where that was done already.
     #[inline]
-    fn ask<O>(&mut self, list: &List<O>, link: Link, level: usize) -> bool {
+    fn ask<O, const IMAGE: bool>(&mut self, list: &List<O, IMAGE>, link: Link, level: usize) -> bool {
         let fresh = self.asked != link.node();
         if fresh {
             self.asked = link.node();

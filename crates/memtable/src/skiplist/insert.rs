@@ -34,7 +34,7 @@ impl Finger {
     }
 }
 
-impl<O: KeyOrder> List<O> {
+impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
     /// Inserts an entry whose bytes were reserved. Among entries with equal internal keys the later comes first.
     pub(super) fn insert(&self, finger: &Finger, entry: &Entry<'_>) -> Ref {
         let target = self.target(entry.user_key, trailer_of(entry));

@@ -12,10 +12,7 @@
 //! unlinked, so a node that was once before a key is before it for good, and any such node is a place to search from.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed},
-};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use base::key;
 
@@ -83,8 +80,8 @@ impl Splice {
     }
 }
 
-pub(super) struct List<O> {
-    pub(super) arena: Arena,
+pub(super) struct List<O, const IMAGE: bool = false> {
+    pub(super) arena: Arena<IMAGE>,
     pub(super) order: O,
     pub(super) tagger: Tagger,
     /// A tower of `HEIGHT_MAX` links; in a record's place a granule that leads to the newest range deletion.
@@ -95,7 +92,7 @@ pub(super) struct List<O> {
 
 impl<O: KeyOrder> List<O> {
     /// An empty list in `arena`; `None` where the arena has no room for its head.
-    pub(super) fn new(arena: Arena, order: O) -> Option<List<O>> {
+    pub(super) fn new(arena: Arena, order: O) -> Option<Self> {
         let bytes = (HEIGHT_MAX + 1) * GRANULE_BYTES;
         if !arena.try_reserve(bytes) {
             return None;
@@ -104,10 +101,26 @@ impl<O: KeyOrder> List<O> {
         let head = arena.allocate(bytes).forward(HEIGHT_MAX - 1);
         Some(List { arena, order, tagger: Tagger::default(), head, height: AtomicU32::new(1) })
     }
+}
 
+impl<O: KeyOrder> List<O, true> {
+    /// The list that an image holds. Links have the tags of who wrote them, which mean nothing here: targets have none.
+    ///
+    /// # Safety
+    /// The image must have been checked to be a list whose head lies at `head` (A2, A5).
+    pub(super) unsafe fn of_image(arena: Arena<true>, order: O, head: Ref) -> Self {
+        let list = List { arena, order, tagger: Tagger::default(), head, height: AtomicU32::new(1) };
+        let is_used = |level: &usize| !list.next(head, *level).node().is_null();
+        let height = (0..HEIGHT_MAX).rev().find(is_used).map_or(1, |highest| highest + 1);
+        list.height.store(height as u32, Relaxed);
+        list
+    }
+}
+
+impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
     #[inline]
     pub(super) fn target<'a>(&self, user_key: &'a [u8], trailer: u64) -> Target<'a> {
-        Target { user_key, trailer, tag: self.tagger.tag::<O>(&self.arena, user_key) }
+        Target { user_key, trailer, tag: self.tagger.tag::<O, IMAGE>(&self.arena, user_key) }
     }
 
     /// The target that an internal key stands for.
@@ -121,7 +134,7 @@ impl<O: KeyOrder> List<O> {
     pub(super) fn next(&self, node: Ref, level: usize) -> Link {
         // SAFETY: `node` is the head or was reached through a link of `level` or below it in its own tower, so its tower
         // has that level (A2); tower granules are atomic words to everyone.
-        Link(unsafe { self.arena.word(node.back(level)) }.load(Acquire))
+        Link(unsafe { self.arena.load(node.back(level)) })
     }
 
     /// The record of `node`, which is not the head.

@@ -14,19 +14,21 @@ use std::sync::Arc;
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
+use serde_json::Value;
 
 use self::descent::WIDTH;
 use self::insert::{Finger, LINKS_PAID};
 use self::list::{List, Target};
 use crate::arena::{Arena, ArenaConfig, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
-use crate::image::{self, Representation};
+use crate::gate::Gate;
+use crate::image::{self, Representation, SealedImage};
 use crate::order::{Bytewise, Custom, KeyOrder, ReverseBytewise};
 use crate::record::{RECORD_OVERHEAD_BYTES, trailer_of};
 use crate::registry::Arguments;
 use crate::stripe::{Counts, Stripe, Stripes};
 use crate::tombstones::{LINK_BYTES, Tombstones};
-use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit, VisitMany};
+use crate::{Conversion, Entry, Memtable, MemtableConfig, MemtableFactory, Visit, VisitMany};
 
 pub(crate) const NAME: &str = "skip_list";
 
@@ -43,21 +45,22 @@ const LOOKAHEAD_MAX: usize = 1 << 16;
 const BYTES_PER_ENTRY_MAX: usize = LINKS_PAID * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
 const _: () = assert!(LINK_BYTES <= LINKS_PAID * GRANULE_BYTES, "range deletions take no more than other entries");
 
-struct SkipList<O> {
-    list: List<O>,
+struct SkipList<O, const IMAGE: bool = false> {
+    list: List<O, IMAGE>,
     stripes: Stripes<Finger>,
     tombstones: Tombstones,
     bloom: Option<Bloom>,
     lookahead: usize,
+    gate: Gate,
 }
 
 impl<O: KeyOrder> SkipList<O> {
-    fn new(config: &MemtableConfig, order: O, lookahead: usize) -> Result<Self> {
-        let place = ArenaConfig { image: config.image.as_ref(), ..ArenaConfig::new(config.capacity_bytes) };
-        Arena::build(&place, |arena| Self::in_arena(config, order, lookahead, arena))
-    }
-
-    fn in_arena(config: &MemtableConfig, order: O, lookahead: usize, arena: Arena) -> Result<Self> {
+    fn new(config: &MemtableConfig, order: O, factory: &Factory) -> Result<Self> {
+        let arena = Arena::with(&ArenaConfig {
+            keeps_header: factory.conversion.is_wanted(),
+            image: config.image.as_ref(),
+            ..ArenaConfig::new(config.capacity_bytes)
+        })?;
         let bloom = Bloom::new(&arena, &config.order.user, config.capacity_bytes, config.bloom_ratio)?;
         let list = List::new(arena, order).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
@@ -66,9 +69,41 @@ impl<O: KeyOrder> SkipList<O> {
         let head_offset = head.raw() as u64 * GRANULE_BYTES as u64;
         image::begin(&list.arena, Representation::SkipList, head_offset, &config.order.user)?;
         let tombstones = Tombstones::in_arena(config.order.user.clone(), head.forward(1));
-        Ok(SkipList { list, stripes: Stripes::new(|| Finger::new(head)), tombstones, bloom, lookahead })
+        let (stripes, gate) = (Stripes::new(|| Finger::new(head)), Gate::new(list.arena.has_header()));
+        Ok(SkipList { list, stripes, tombstones, bloom, lookahead: factory.lookahead, gate })
     }
+}
 
+impl<O: KeyOrder> SkipList<O, true> {
+    /// # Safety
+    /// The image must have been checked to be a list of this order, whose head lies at `head`, with `totals` (A2, A5).
+    unsafe fn of_image(arena: Arena<true>, user: &UserOrder, order: O, (head, totals): (Ref, Counts)) -> Self {
+        // SAFETY: as the caller promises.
+        let list = unsafe { List::of_image(arena, order, head) };
+        let stripes = Stripes::new(|| Finger::new(head));
+        stripes.mine().add(totals);
+        let tombstones = Tombstones::in_arena(user.clone(), head.forward(1));
+        SkipList { list, stripes, tombstones, bloom: None, lookahead: 0, gate: Gate::closed() }
+    }
+}
+
+/// The skiplist of an image.
+///
+/// # Safety
+/// The image must have been checked to be a skiplist of this order, whose head lies at `head`, with `totals` (A2, A5).
+pub(crate) unsafe fn of_image(order: &UserOrder, arena: Arena<true>, head: u64, totals: Counts) -> Arc<dyn Memtable> {
+    let place = (Ref::from_raw((head / GRANULE_BYTES as u64) as u32), totals);
+    // SAFETY: as the caller promises.
+    unsafe {
+        match order {
+            UserOrder::Bytewise => Arc::new(SkipList::of_image(arena, order, Bytewise, place)),
+            UserOrder::ReverseBytewise => Arc::new(SkipList::of_image(arena, order, ReverseBytewise, place)),
+            UserOrder::Custom(c) => Arc::new(SkipList::of_image(arena, order, Custom::new(Arc::clone(c)), place)),
+        }
+    }
+}
+
+impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
     /// Does what an entry needs beside the list; true where it belongs into the list.
     fn enters_list(&self, entry: &Entry<'_>) -> bool {
         if entry.kind == ValueKind::RangeDeletion {
@@ -90,7 +125,7 @@ impl<O: KeyOrder> SkipList<O> {
         let first = self.list.next(self.list.head, 0).node();
         let last = self.list.last();
         if !first.is_null() {
-            self.list.tagger.learn::<O>(&self.list.arena, first.forward(1), last.forward(1), last == newest);
+            self.list.tagger.learn::<O, IMAGE>(&self.list.arena, first.forward(1), last.forward(1), last == newest);
         }
     }
 
@@ -138,7 +173,7 @@ impl<O: KeyOrder> SkipList<O> {
     }
 }
 
-impl<O: KeyOrder> Memtable for SkipList<O> {
+impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -156,6 +191,7 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
     }
 
     fn insert(&self, entry: Entry<'_>) {
+        let _inside = self.gate.enter();
         let stripe = self.stripes.mine();
         let mut counts = Counts::default();
         counts.note(&entry);
@@ -165,6 +201,7 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
 
     fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
         const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
+        let _inside = self.gate.enter();
         let stripe = self.stripes.mine();
         let mut more = true;
         while more {
@@ -263,7 +300,13 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
     }
 
     fn seal(&self) {
-        image::seal(&self.list.arena, self.stripes.totals());
+        if self.gate.close() {
+            image::seal(&self.list.arena, self.stripes.totals());
+        }
+    }
+
+    fn image(&self) -> Option<SealedImage<'_>> {
+        SealedImage::of(&self.list.arena, || self.stripes.totals())
     }
 }
 
@@ -271,12 +314,20 @@ impl<O: KeyOrder> Memtable for SkipList<O> {
 #[derive(Default)]
 pub(crate) struct Factory {
     lookahead: usize,
+    conversion: Conversion,
 }
+
+/// The names of a skiplist's arguments.
+pub(crate) const ARGUMENTS: &[&str] = &["lookahead", "convert_to_sst", "ref_log_format", "sync_sst_file"];
 
 impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         let lookahead = arguments.number("lookahead", LOOKAHEAD_MAX)?.unwrap_or(0);
-        Ok(Arc::new(Factory { lookahead }))
+        Ok(Arc::new(Factory { lookahead, conversion: Conversion::from_arguments(arguments)? }))
+    }
+
+    pub(crate) fn converting(conversion: Conversion) -> Factory {
+        Factory { lookahead: 0, conversion }
     }
 }
 
@@ -286,14 +337,28 @@ impl MemtableFactory for Factory {
     }
 
     fn option_string(&self) -> String {
-        if self.lookahead == 0 { NAME.to_owned() } else { format!("{NAME}:{}", self.lookahead) }
+        let mut object = self.conversion.changed_values();
+        match (self.lookahead, object.is_empty()) {
+            (0, true) => NAME.to_owned(),
+            (lookahead, true) => format!("{NAME}:{lookahead}"),
+            (lookahead, false) => {
+                if lookahead > 0 {
+                    object.insert("lookahead".to_owned(), lookahead.into());
+                }
+                format!("{NAME}:{}", Value::Object(object))
+            }
+        }
     }
 
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
         Ok(match &config.order.user {
-            UserOrder::Bytewise => Arc::new(SkipList::new(config, Bytewise, self.lookahead)?),
-            UserOrder::ReverseBytewise => Arc::new(SkipList::new(config, ReverseBytewise, self.lookahead)?),
-            UserOrder::Custom(c) => Arc::new(SkipList::new(config, Custom::new(Arc::clone(c)), self.lookahead)?),
+            UserOrder::Bytewise => Arc::new(SkipList::new(config, Bytewise, self)?),
+            UserOrder::ReverseBytewise => Arc::new(SkipList::new(config, ReverseBytewise, self)?),
+            UserOrder::Custom(c) => Arc::new(SkipList::new(config, Custom::new(Arc::clone(c)), self)?),
         })
+    }
+
+    fn conversion(&self) -> Conversion {
+        self.conversion
     }
 }

@@ -38,7 +38,13 @@ impl Tagger {
     }
 
     /// Learns the prefix from the records of the first and the last key. The first caller decides.
-    pub(super) fn learn<O: KeyOrder>(&self, arena: &Arena, first: Ref, last: Ref, ascending: bool) {
+    pub(super) fn learn<O: KeyOrder, const IMAGE: bool>(
+        &self,
+        arena: &Arena<IMAGE>,
+        first: Ref,
+        last: Ref,
+        ascending: bool,
+    ) {
         if O::DIRECTION == Direction::Unknown {
             return;
         }
@@ -53,7 +59,7 @@ impl Tagger {
 
     /// The tag of `user_key`.
     #[inline]
-    pub(super) fn tag<O: KeyOrder>(&self, arena: &Arena, user_key: &[u8]) -> u32 {
+    pub(super) fn tag<O: KeyOrder, const IMAGE: bool>(&self, arena: &Arena<IMAGE>, user_key: &[u8]) -> u32 {
         let learnt = self.learnt.load(Acquire);
         if O::DIRECTION == Direction::Unknown || learnt == 0 {
             return NO_TAG;

@@ -15,8 +15,8 @@ use super::versions::{first_at_or_below, last_above, oldest};
 use super::walk::Walk;
 use crate::order::{Direction, KeyOrder};
 
-pub(super) struct TrieCursor<O: KeyOrder, const SHIFT: u32> {
-    trie: Arc<Trie<O, SHIFT>>,
+pub(super) struct TrieCursor<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> {
+    trie: Arc<Trie<O, SHIFT, IMAGE>>,
     walk: Walk,
     /// The entry that the cursor stands on, or null.
     entry: Link,
@@ -29,8 +29,8 @@ pub(super) struct TrieCursor<O: KeyOrder, const SHIFT: u32> {
     gathered: bool,
 }
 
-impl<O: KeyOrder, const SHIFT: u32> TrieCursor<O, SHIFT> {
-    pub(super) fn new(trie: Arc<Trie<O, SHIFT>>) -> Self {
+impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAGE> {
+    pub(super) fn new(trie: Arc<Trie<O, SHIFT, IMAGE>>) -> Self {
         TrieCursor {
             trie,
             walk: Walk::new(),
@@ -42,11 +42,11 @@ impl<O: KeyOrder, const SHIFT: u32> TrieCursor<O, SHIFT> {
         }
     }
 
-    fn tree(&self) -> &Tree<ArenaMemory<SHIFT>> {
+    fn tree(&self) -> &Tree<ArenaMemory<SHIFT, IMAGE>> {
         &self.trie.tree
     }
 
-    fn leaf(&self) -> Leaf<'_, ArenaMemory<SHIFT>> {
+    fn leaf(&self) -> Leaf<'_, ArenaMemory<SHIFT, IMAGE>> {
         self.tree().leaf(self.entry)
     }
 
@@ -105,7 +105,7 @@ fn split_target(target: &[u8]) -> (&[u8], u64) {
     key::split(target).unwrap_or((target, u64::MAX))
 }
 
-impl<O: KeyOrder, const SHIFT: u32> Cursor for TrieCursor<O, SHIFT> {
+impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Cursor for TrieCursor<O, SHIFT, IMAGE> {
     fn valid(&self) -> bool {
         !self.entry.is_null()
     }

@@ -39,13 +39,11 @@ impl Factory {
 /// A trie in an arena made as `arena` says, with links that reach as far as it is large.
 fn make<O: KeyOrder>(config: &MemtableConfig, arena: &ArenaConfig<'_>) -> Result<Arc<dyn Memtable>> {
     let bytes = arena.capacity as u64 + IMAGE_HEADER_BYTES as u64;
-    Arena::build(arena, |arena| {
-        let trie: Arc<dyn Memtable> = if bytes <= NEAR_BYTES_MAX {
-            Arc::new(Trie::<O, NEAR_SHIFT>::new(config, arena)?)
-        } else {
-            Arc::new(Trie::<O, FAR_SHIFT>::new(config, arena)?)
-        };
-        Ok(trie)
+    let arena = Arena::with(arena)?;
+    Ok(if bytes <= NEAR_BYTES_MAX {
+        Arc::new(Trie::<O, NEAR_SHIFT>::new(config, arena)?)
+    } else {
+        Arc::new(Trie::<O, FAR_SHIFT>::new(config, arena)?)
     })
 }
 
@@ -64,7 +62,7 @@ impl MemtableFactory for Factory {
             UserOrder::ReverseBytewise => make::<ReverseBytewise>(config, &self.params.arena(config)?),
             UserOrder::Custom(_) => {
                 self.tell_of_skiplist(config);
-                skiplist::Factory::default().create(config)
+                skiplist::Factory::converting(self.params.conversion()).create(config)
             }
         }
     }

@@ -44,7 +44,7 @@ impl<const SHIFT: u32> Watched<SHIFT> {
         let vfs = MemoryVfs::new(1);
         let file = ImageFile { vfs: vfs.clone(), path: "/image".into() };
         let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(CAPACITY) }).expect("made");
-        assert!(arena.is_file());
+        assert!(arena.file().is_some());
         let inner = ArenaMemory::new(arena).expect("room for a head");
         let representation = Representation::Trie { shift: SHIFT };
         image::begin(inner.arena(), representation, inner.head(), &UserOrder::Bytewise).expect("a short name");

@@ -1,5 +1,5 @@
 //! The memory that a trie lives in, as far as its code asks: atomic words, bytes, blocks. The arena is one; tests run the
-//! same code in memory that a model checker watches.
+//! same code in memory that a model checker watches. An image is memory that is only read: what would write to it panics.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -69,8 +69,8 @@ pub(crate) trait Memory: Send + Sync + 'static {
 pub(super) const HEAD_BYTES_MAX: usize = 2 * HEAD_BYTES + GRANULE_BYTES;
 
 /// An arena with the trie's head in it.
-pub(crate) struct ArenaMemory<const SHIFT: u32> {
-    arena: Arena,
+pub(crate) struct ArenaMemory<const SHIFT: u32, const IMAGE: bool = false> {
+    arena: Arena<IMAGE>,
     head: Offset,
 }
 
@@ -93,8 +93,20 @@ impl<const SHIFT: u32> ArenaMemory<SHIFT> {
         unsafe { memory.store(memory.head + VERSION_AT, LAYOUT_VERSION, Ordering::Relaxed) };
         Some(memory)
     }
+}
 
-    pub(super) fn arena(&self) -> &Arena {
+impl<const SHIFT: u32> ArenaMemory<SHIFT, true> {
+    /// The trie that an image holds.
+    ///
+    /// # Safety
+    /// The image must have been checked to be a trie of this shift, whose head lies at `head` (T1, A5).
+    pub(super) unsafe fn of_image(arena: Arena<true>, head: Offset) -> Self {
+        ArenaMemory { arena, head }
+    }
+}
+
+impl<const SHIFT: u32, const IMAGE: bool> ArenaMemory<SHIFT, IMAGE> {
+    pub(super) fn arena(&self) -> &Arena<IMAGE> {
         &self.arena
     }
 
@@ -113,6 +125,7 @@ impl<const SHIFT: u32> ArenaMemory<SHIFT> {
 
     #[inline]
     fn word(&self, at: Offset) -> &AtomicU32 {
+        assert!(!IMAGE, "an atomic word in an image (A5)");
         // SAFETY: the address is inside the region, which lives as long as `self` (A4), a multiple of four, and the word
         // is used atomically by all (see `Memory::load`).
         unsafe { AtomicU32::from_ptr(self.address(at).cast()) }
@@ -123,7 +136,7 @@ fn byte_offset(at: Ref) -> Offset {
     u64::from(at.raw()) * GRANULE_BYTES as u64
 }
 
-impl<const SHIFT: u32> Memory for ArenaMemory<SHIFT> {
+impl<const SHIFT: u32, const IMAGE: bool> Memory for ArenaMemory<SHIFT, IMAGE> {
     const SHIFT: u32 = SHIFT;
 
     #[inline]
@@ -133,6 +146,10 @@ impl<const SHIFT: u32> Memory for ArenaMemory<SHIFT> {
 
     #[inline]
     unsafe fn load(&self, at: Offset, order: Ordering) -> u32 {
+        if IMAGE {
+            // SAFETY: by the caller the word lies inside the region, aligned; nobody writes it (A5).
+            return unsafe { self.address(at).cast::<u32>().read() };
+        }
         self.word(at).load(order)
     }
 
@@ -148,6 +165,7 @@ impl<const SHIFT: u32> Memory for ArenaMemory<SHIFT> {
 
     #[inline]
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        assert!(!IMAGE, "a write to an image (A5)");
         // SAFETY: by the caller the bytes lie in a block of this thread's own (A1, A3).
         unsafe { self.address(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }

@@ -46,9 +46,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind, key};
+use base::{Cursor, Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 
-use self::layout::{Link, leaf_align_bytes};
+use self::layout::{FAR_SHIFT, Link, NEAR_SHIFT, Offset, leaf_align_bytes};
 use self::memory::{ArenaMemory, Memory};
 use self::space::{Purse, Space, overhead_max};
 use self::together::{Probe, WIDTH};
@@ -56,9 +56,10 @@ use self::tree::Tree;
 use self::versions::first_at_or_below;
 use crate::arena::{Arena, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
-use crate::image::{self, Representation};
-use crate::order::{Direction, KeyOrder};
-use crate::stripe::Stripe;
+use crate::gate::Gate;
+use crate::image::{self, Representation, SealedImage};
+use crate::order::{Bytewise, Direction, KeyOrder, ReverseBytewise};
+use crate::stripe::{Counts, Stripe};
 use crate::tombstones::Tombstones;
 use crate::{Entry, Memtable, MemtableConfig, Visit, VisitMany};
 
@@ -70,15 +71,14 @@ pub(crate) const NAME: &str = "trie";
 const TOGETHER_MIN: usize = 3;
 
 /// A trie whose links are shifted by `SHIFT`.
-struct Trie<O, const SHIFT: u32> {
-    tree: Tree<ArenaMemory<SHIFT>>,
+struct Trie<O, const SHIFT: u32, const IMAGE: bool = false> {
+    tree: Tree<ArenaMemory<SHIFT, IMAGE>>,
     order: PhantomData<O>,
     tombstones: Tombstones,
+    gate: Gate,
 }
 
 impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
-    const UPWARDS: bool = matches!(O::DIRECTION, Direction::Ascending);
-
     /// # Errors
     /// `InvalidArgument` for a bloom ratio out of bounds, or where the arena is too small for anything.
     fn new(config: &MemtableConfig, arena: Arena) -> Result<Self> {
@@ -89,11 +89,30 @@ impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
         })?;
         image::begin(memory.arena(), Representation::Trie { shift: SHIFT }, memory.head(), &config.order.user)?;
         let tombstones = Tombstones::in_arena(config.order.user.clone(), memory.tombstones_head());
+        let gate = Gate::new(memory.arena().has_header());
         let tree = Tree { space: Space::new(memory) };
-        Ok(Trie { tree, order: PhantomData, tombstones })
+        Ok(Trie { tree, order: PhantomData, tombstones, gate })
     }
+}
 
-    fn arena(&self) -> &Arena {
+impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT, true> {
+    /// # Safety
+    /// The image must have been checked to be a trie of this order and shift, whose head lies at `head`, with `totals`
+    /// (T1, A5).
+    unsafe fn of_image(order: UserOrder, arena: Arena<true>, head: Offset, totals: Counts) -> Self {
+        // SAFETY: as the caller promises.
+        let memory = unsafe { ArenaMemory::of_image(arena, head) };
+        let tombstones = Tombstones::in_arena(order, memory.tombstones_head());
+        let tree = Tree { space: Space::new(memory) };
+        tree.space.stripes.mine().add(totals);
+        Trie { tree, order: PhantomData, tombstones, gate: Gate::closed() }
+    }
+}
+
+impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Trie<O, SHIFT, IMAGE> {
+    const UPWARDS: bool = matches!(O::DIRECTION, Direction::Ascending);
+
+    fn arena(&self) -> &Arena<IMAGE> {
         self.tree.memory().arena()
     }
 
@@ -146,7 +165,7 @@ impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
     }
 }
 
-impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
+impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIFT, IMAGE> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -164,6 +183,7 @@ impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
     }
 
     fn insert(&self, entry: Entry<'_>) {
+        let _inside = self.gate.enter();
         let stripe = self.tree.space.stripes.mine();
         let mut purse = Purse::default();
         self.insert_one(stripe, &mut purse, &entry);
@@ -172,6 +192,7 @@ impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
 
     fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
         const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
+        let _inside = self.gate.enter();
         let stripe = self.tree.space.stripes.mine();
         loop {
             let mut chunk = [NOTHING; WIDTH];
@@ -257,6 +278,44 @@ impl<O: KeyOrder, const SHIFT: u32> Memtable for Trie<O, SHIFT> {
     }
 
     fn seal(&self) {
-        image::seal(self.arena(), self.tree.space.stripes.totals());
+        if self.gate.close() {
+            image::seal(self.arena(), self.tree.space.stripes.totals());
+        }
+    }
+
+    fn image(&self) -> Option<SealedImage<'_>> {
+        SealedImage::of(self.arena(), || self.tree.space.stripes.totals())
+    }
+}
+
+/// The trie of an image; `None` where it cannot be one of this order.
+///
+/// # Safety
+/// The image must have been checked to be a trie of this order, shifted by `shift`, whose head lies at `head`, with
+/// `totals` (T1, A5).
+pub(crate) unsafe fn of_image(
+    order: &UserOrder,
+    arena: Arena<true>,
+    (shift, head): (u32, Offset),
+    totals: Counts,
+) -> Option<Arc<dyn Memtable>> {
+    let user = order.clone();
+    // SAFETY: as the caller promises.
+    unsafe {
+        Some(match (order, shift) {
+            (UserOrder::Bytewise, NEAR_SHIFT) => {
+                Arc::new(Trie::<Bytewise, NEAR_SHIFT, true>::of_image(user, arena, head, totals))
+            }
+            (UserOrder::Bytewise, FAR_SHIFT) => {
+                Arc::new(Trie::<Bytewise, FAR_SHIFT, true>::of_image(user, arena, head, totals))
+            }
+            (UserOrder::ReverseBytewise, NEAR_SHIFT) => {
+                Arc::new(Trie::<ReverseBytewise, NEAR_SHIFT, true>::of_image(user, arena, head, totals))
+            }
+            (UserOrder::ReverseBytewise, FAR_SHIFT) => {
+                Arc::new(Trie::<ReverseBytewise, FAR_SHIFT, true>::of_image(user, arena, head, totals))
+            }
+            _ => return None,
+        })
     }
 }

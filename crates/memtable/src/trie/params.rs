@@ -1,6 +1,6 @@
 //! The trie's parameters, under the names that users of ToplingDB's CSPP memtable write, with its defaults. Those that
-//! tune what does not exist here (tokens of readers, memory set aside for each thread, commits in the background), and
-//! those of conversion, which is not there yet, are taken, and a log line says that they have no effect.
+//! tune what does not exist here (tokens of readers, memory set aside for each thread, commits in the background,
+//! references to values in a log) are taken, and a log line says that they have no effect.
 
 use base::{Error, Result};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::memory::HEAD_BYTES_MAX;
 use crate::arena::{ArenaConfig, CAPACITY_MAX_BYTES, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::arguments::bytes_text;
 use crate::registry::Arguments;
-use crate::{Conversion, ConvertToSst, MemtableConfig, RefLogFormat};
+use crate::{Conversion, MemtableConfig};
 
 const MEM_CAP_MIN_BYTES: usize = 64 << 10;
 const MEM_CAP_DEFAULT_BYTES: usize = 2 << 30;
@@ -94,13 +94,7 @@ impl Params {
             accurate_memsize: flag("accurate_memsize", default.accurate_memsize)?,
             token_use_idle: flag("token_use_idle", default.token_use_idle)?,
             chunk_size: arguments.bytes("chunk_size", 1..=CHUNK_MAX_BYTES)?.unwrap_or(default.chunk_size),
-            conversion: Conversion {
-                to_sst: arguments.choice("convert_to_sst", ConvertToSst::NAMES)?.unwrap_or(default.conversion.to_sst),
-                ref_log_format: arguments
-                    .choice("ref_log_format", RefLogFormat::NAMES)?
-                    .unwrap_or(default.conversion.ref_log_format),
-                sync_sst_file: flag("sync_sst_file", default.conversion.sync_sst_file)?,
-            },
+            conversion: Conversion::from_arguments(arguments)?,
         };
         params.check(arguments.name())?;
         params.tell_what_has_no_effect();
@@ -121,11 +115,8 @@ impl Params {
 
     fn tell_what_has_no_effect(&self) {
         let default = Params::default();
-        if self.conversion != default.conversion {
-            tracing::warn!(
-                conversion = ?self.conversion,
-                "memtables cannot be converted to tables yet: flushes rewrite them"
-            );
+        if self.conversion.ref_log_format != default.conversion.ref_log_format {
+            tracing::info!("ref_log_format has no effect: values lie in the memtable, not in a log");
         }
         if self.token_use_idle != default.token_use_idle {
             tracing::info!("token_use_idle has no effect: readers of the trie hold no tokens");
@@ -152,6 +143,7 @@ impl Params {
 
     fn named_values(&self) -> [(&'static str, Value); NAMES.len() - FORGOTTEN] {
         let size = |bytes: usize| Value::String(bytes_text(bytes));
+        let [convert_to_sst, ref_log_format, sync_sst_file] = self.conversion.named_values();
         [
             ("mem_cap", size(self.mem_cap)),
             ("use_vm", Value::Bool(self.use_vm)),
@@ -160,9 +152,9 @@ impl Params {
             ("accurate_memsize", Value::Bool(self.accurate_memsize)),
             ("token_use_idle", Value::Bool(self.token_use_idle)),
             ("chunk_size", size(self.chunk_size)),
-            ("convert_to_sst", name_of(ConvertToSst::NAMES, self.conversion.to_sst)),
-            ("ref_log_format", name_of(RefLogFormat::NAMES, self.conversion.ref_log_format)),
-            ("sync_sst_file", Value::Bool(self.conversion.sync_sst_file)),
+            convert_to_sst,
+            ref_log_format,
+            sync_sst_file,
         ]
     }
 
@@ -188,6 +180,7 @@ impl Params {
             huge_pages: self.use_hugepage,
             commits_ahead: self.vm_explicit_commit,
             exact_accounting: self.accurate_memsize,
+            keeps_header: self.conversion.is_wanted(),
             image: config.image.as_ref(),
         })
     }
@@ -205,11 +198,6 @@ fn tell_what_is_forgotten(arguments: &Arguments) -> Result<()> {
         tracing::info!("{DEBUG_LEVEL} has no effect: what the trie has to say goes to the log");
     }
     Ok(())
-}
-
-fn name_of<T: PartialEq>(names: &[(&str, T)], value: T) -> Value {
-    let found = names.iter().find(|(_, choice)| *choice == value);
-    Value::from(found.expect("every choice has a name").0)
 }
 
 #[cfg(test)]

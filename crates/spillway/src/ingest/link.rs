@@ -202,9 +202,12 @@ fn place_all(
     (snapshots, ground): (&CapturedSnapshots, &Ground<'_>),
     linked: &mut Linked,
 ) -> Result<()> {
+    let options = plan.family.options();
     let mut excised = None;
     if let Some(tombstone) = plan.ingests().find_map(QueuedIngest::excise) {
-        if snapshots.snapshots.iter().all(|seq| *seq >= tombstone.seq) {
+        // What comes in from behind is to be hidden by the excise, whenever it comes: that takes a tombstone.
+        let hides = options.cf_allow_ingest_behind || snapshots.snapshots.iter().any(|seq| *seq < tombstone.seq);
+        if !hides {
             let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
             linked.excised = excise::plan(ground.version, span, &mut || context.numbers.take())?;
             excised = Some(excised_version(plan, ground.version, &linked.excised)?);
@@ -212,7 +215,6 @@ fn place_all(
             linked.written.push(table);
         }
     }
-    let options = plan.family.options();
     let probe = TableProbe::new(plan.family.order().user.clone(), false);
     let mut placement = Placement::new(excised.as_ref().unwrap_or(ground.version), &options, ground.taken);
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));

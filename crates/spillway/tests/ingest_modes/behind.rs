@@ -101,3 +101,13 @@ fn entries_that_were_made_final_before_are_noticed() {
     world.ingest(world.table("b", 50..60, "behind"), &behind(IngestMode::Direct)).expect("beside it");
     assert_eq!(world.contents().len(), 20);
 }
+
+#[test]
+fn what_is_ingested_behind_has_no_number_to_be_written() {
+    let world = world();
+    let request = world.request(world.table("in", 0..10, "behind"));
+    let options = IngestOptions { write_global_seqno: true, ..behind(IngestMode::default()) };
+    let error = world.refused(&[request], &options);
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains("write_global_seqno") && error.message().contains("ingest_behind"), "{error}");
+}

@@ -5,7 +5,10 @@ mod encode;
 
 use std::collections::BTreeMap;
 
+use base::UserOrder;
 use base::options::IndexType;
+
+use crate::TableOrigin;
 
 /// The name of the block in the metaindex.
 pub const BLOCK_NAME: &str = "rocksdb.properties";
@@ -113,6 +116,21 @@ impl ExternalFile {
 }
 
 impl Properties {
+    /// Notes where the table comes from and what its keys and operands mean.
+    pub(crate) fn set_origin(&mut self, origin: &TableOrigin, order: &UserOrder, merge_operator: &str) {
+        self.family_id = origin.family.map(|family| family.0);
+        self.family_name.clone_from(&origin.family_name);
+        self.comparator = order.name().to_owned();
+        self.merge_operator = merge_operator.to_owned();
+        self.creation_time_s = origin.creation_time_s;
+        self.oldest_key_time_s = origin.oldest_key_time_s;
+        self.file_creation_time_s = origin.file_creation_time_s;
+        self.db_id.clone_from(&origin.db_id);
+        self.session_id.clone_from(&origin.session_id);
+        self.host_id.clone_from(&origin.host_id);
+        self.original_file_number = origin.file_number.0;
+    }
+
     /// The properties of a part of the table: counts and sizes times `part / whole`, rounded up. `index_partitions` and
     /// whatever names the file or how it was made stay as they are.
     pub(crate) fn in_proportion(&self, part: u64, whole: u64) -> Properties {

@@ -163,23 +163,13 @@ impl BlockBasedTableBuilder {
         properties.whole_key_filtering = config.options.whole_key_filtering;
         properties.prefix_filtering = config.prefix_extractor.is_some() && config.filter_bits().is_some();
         properties.format_version = u64::from(config.options.format_version);
-        properties.family_id = config.origin.family.map(|family| family.0);
-        properties.family_name.clone_from(&config.origin.family_name);
-        properties.comparator = config.order.user.name().to_string();
-        properties.merge_operator.clone_from(&config.merge_operator);
+        properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
         properties.prefix_extractor = config.prefix_extractor.as_ref().map_or_else(String::new, |e| e.name());
         if config.filter_bits().is_some() {
             properties.filter_policy = "bloomfilter".to_string();
         }
         properties.compression = property_name(config.compression).to_string();
         properties.compression_options = compression_options_text(config.compression, &config.compression_options);
-        properties.creation_time_s = config.origin.creation_time_s;
-        properties.oldest_key_time_s = config.origin.oldest_key_time_s;
-        properties.file_creation_time_s = config.origin.file_creation_time_s;
-        properties.db_id.clone_from(&config.origin.db_id);
-        properties.session_id.clone_from(&config.origin.session_id);
-        properties.host_id.clone_from(&config.origin.host_id);
-        properties.original_file_number = config.origin.file_number.0;
         if config.ingestable {
             properties.external = Some(ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 });
         }

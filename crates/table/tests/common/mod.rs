@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "every test file uses another part of it")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+pub mod converted;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,7 @@
 //! Images of real memtables, whole and damaged.
 
 mod damage;
+mod reopened;
 #[cfg(not(miri))]
 mod steps;
 #[cfg(not(miri))]

@@ -138,11 +138,13 @@ fn overlap_is_exact_in_every_order_and_at_both_ends() {
                 let other = span_in(0, &order, &all[b.0], &all[b.1], b.2);
                 let (start, end) = (&*all[b.0], &*all[b.1]);
                 let range = KeyRange { family: FamilyId(0), order: &order, start, end, end_is_exclusive: b.2 };
-                assert_eq!(latched.overlaps(&other), expected, "{order:?} {a:?} {b:?}");
-                assert_eq!(latched.overlaps_keys(&range), expected, "{order:?} {a:?} {b:?}");
+                let reaches = |span: &LatchSpan| Reach::of(vec![span.clone()]);
+                assert_eq!(reaches(&latched).meets(&reaches(&other)), expected, "{order:?} {a:?} {b:?}");
+                assert_eq!(reaches(&latched).meets_keys(&[range]), expected, "{order:?} {a:?} {b:?}");
                 assert!(LatchSpan::of(&range).span == other.span);
                 let elsewhere = KeyRange { family: FamilyId(1), ..range };
-                assert!(!latched.overlaps_keys(&elsewhere) && !latched.overlaps(&LatchSpan::of(&elsewhere)));
+                assert!(!reaches(&latched).meets_keys(&[elsewhere]));
+                assert!(!reaches(&latched).meets(&reaches(&LatchSpan::of(&elsewhere))));
             }
         }
     }
@@ -389,4 +391,75 @@ fn a_latch_that_is_tried_for_waits_for_nobody_and_leaves_nothing_behind() {
     assert!(latches.look(&[keys("z", "z")]).is_none());
     drop(gate);
     assert!(latches.lets_pass(&Clearance::default()) && barriers.get() == 2);
+}
+
+/// Every pair of spans, one by one.
+#[test]
+fn reaches_meet_where_any_of_their_spans_do() {
+    let mut random = 7u64;
+    let mut next = move |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let mut met = 0;
+    for round in 0..4000 {
+        let mut spans = |count: u64| -> Vec<LatchSpan> {
+            let one = |_| {
+                let (family, start, length) = (next(3) as u32, next(200), next(4));
+                let key = |at: u64| format!("{at:04}").into_bytes();
+                let exclusive = length > 0 && next(2) == 0;
+                span_in(family, &BYTEWISE, &key(start), &key(start + length), exclusive)
+            };
+            (0..count).map(one).collect()
+        };
+        let (ones, others) = (spans(1 + round % 40), spans(1 + round / 97 % 12));
+        let same = |a: &LatchSpan, b: &LatchSpan| a.family == b.family && a.span.overlaps(&a.order, &b.span);
+        let meets = ones.iter().any(|a| others.iter().any(|b| same(a, b)));
+        met += usize::from(meets);
+        let ranges: Vec<KeyRange<'_>> = others.iter().map(|b| KeyRange::of(b.family, &b.order, &b.span)).collect();
+        let (reach, other) = (Reach::of(ones.clone()), Reach::of(others.clone()));
+        assert_eq!((reach.meets(&other), other.meets(&reach)), (meets, meets), "round {round}");
+        assert_eq!(reach.meets_keys(&ranges), meets, "round {round}");
+    }
+    assert!((400..3600).contains(&met), "{met}");
+}
+
+/// An ingest of thousands of tables latches each by itself, and every write looks at them under one lock.
+#[test]
+fn a_write_looks_at_few_of_many_spans() {
+    static COMPARISONS: AtomicUsize = AtomicUsize::new(0);
+    struct Counting;
+    impl Comparator for Counting {
+        fn name(&self) -> &str {
+            "test.Counting"
+        }
+
+        fn compare(&self, a: &[u8], b: &[u8]) -> Order {
+            COMPARISONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            a.cmp(b)
+        }
+    }
+    let order = UserOrder::Custom(Arc::new(Counting));
+    let key = |at: usize| format!("{at:06}").into_bytes();
+    let one = |at: usize| span_in(0, &order, &key(2 * at), &key(2 * at), false);
+    let latches = RangeLatches::new();
+    let _latch = acquire(&latches, (0..10_000).map(one).collect());
+    let comparisons = |look: &dyn Fn()| {
+        let before = COMPARISONS.load(std::sync::atomic::Ordering::Relaxed);
+        look();
+        COMPARISONS.load(std::sync::atomic::Ordering::Relaxed) - before
+    };
+    let (between, within) = (key(15_001), key(15_002));
+    fn range<'a>(order: &'a UserOrder, key: &'a [u8]) -> KeyRange<'a> {
+        KeyRange { family: FamilyId(0), order, start: key, end: key, end_is_exclusive: false }
+    }
+    let cost = comparisons(&|| {
+        assert!(latches.look(&[range(&order, &between)]).is_some());
+        assert!(latches.look(&[range(&order, &within)]).is_none());
+    });
+    assert!(cost < 100, "{cost}");
+    let gaps: Vec<LatchSpan> = (0..10_000).map(|at| span_in(0, &order, &key(2 * at + 1), &key(2 * at + 1), false)).collect();
+    let (one, other) = (Reach::of((0..10_000).map(one).collect()), Reach::of(gaps));
+    let cost = comparisons(&|| assert!(!one.meets(&other)));
+    assert!(cost < 100_000, "{cost}");
 }

@@ -1,0 +1,67 @@
+//! Reading a memtable where a file has its image: mapped, checked as a whole, then read in place by the code that reads
+//! live memtables.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use vfs::ReadMapping;
+
+use super::{Expected, Report, Representation, Totals, check};
+use crate::arena::{Arena, GRANULE_BYTES};
+use crate::{Memtable, skiplist, trie};
+
+/// A memtable that is only read, and what the check of its image found.
+pub struct Reopened {
+    /// Full and sealed: nothing can be reserved, and inserting panics.
+    pub memtable: Arc<dyn Memtable>,
+    pub report: Report,
+}
+
+/// The memtable whose sealed image the first `image_bytes` of a mapping are.
+///
+/// The file must be the caller's alone: nothing in this process or another may write to it while it is mapped. What it
+/// holds may be anything.
+///
+/// # Errors
+/// `Corruption`: no image, one that is damaged or not sealed, or one of another length. As [`check`] else.
+/// `Unsupported` also where the mapping does not begin at a word.
+pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, expected: &Expected) -> Result<Reopened> {
+    let whole = (*mapping).as_ref();
+    let bytes = usize::try_from(image_bytes).ok().and_then(|end| whole.get(..end));
+    let bytes = bytes
+        .ok_or_else(|| Error::corruption(format!("an image of {image_bytes} bytes in a file of {}", whole.len())))?;
+    let report = check(bytes, expected)?;
+    let allocated_bytes = match report.header.sealed {
+        Some(seal) if seal.allocated_bytes == image_bytes && bytes.len().is_multiple_of(GRANULE_BYTES) => bytes.len(),
+        Some(seal) => {
+            let sealed = seal.allocated_bytes;
+            return Err(Error::corruption(format!("an image of {image_bytes} bytes that was sealed at {sealed}")));
+        }
+        None => return Err(Error::corruption("the image of a memtable that was never sealed")),
+    };
+    // SAFETY: the bytes passed the check just now, and are whole granules, as the check found them; they are the
+    // caller's alone.
+    let arena = unsafe { Arena::over_image(mapping, allocated_bytes)? };
+    let totals = totals(&report);
+    let (order, head) = (&expected.order, report.header.head);
+    let memtable = match report.header.representation {
+        // SAFETY: the check found a trie of this order and shift, with its head there and these totals, of which every
+        // link and length that a reader follows was followed (T1).
+        Representation::Trie { shift } => unsafe { trie::of_image(order, arena, (shift, head), totals) },
+        // SAFETY: likewise a skiplist (A2).
+        Representation::SkipList => Some(unsafe { skiplist::of_image(order, arena, head, totals) }),
+    };
+    let memtable = memtable.ok_or_else(|| Error::corruption("a trie in an order that is not one of bytes"))?;
+    Ok(Reopened { memtable, report })
+}
+
+fn totals(report: &Report) -> Totals {
+    Totals {
+        entries: report.entries,
+        deletions: report.deletions,
+        payload_bytes: report.payload_bytes,
+        key_bytes: report.key_bytes,
+        merge_operands: report.merge_operands,
+        range_deletions: report.range_deletions,
+    }
+}

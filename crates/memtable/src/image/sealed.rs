@@ -1,0 +1,29 @@
+//! A sealed memtable's memory as the bytes of a file.
+
+use super::header;
+use crate::arena::{Arena, SealedFile};
+use crate::stripe::Counts;
+
+pub use crate::stripe::Counts as Totals;
+
+/// The memory of a sealed memtable: an image, with its seal.
+pub struct SealedImage<'a> {
+    /// What was handed out, header first. Nobody writes to it any more.
+    pub bytes: &'a [u8],
+    pub totals: Totals,
+    /// Where the bytes lie in a file that the memtable was made in.
+    pub file: Option<SealedFile<'a>>,
+}
+
+impl<'a> SealedImage<'a> {
+    /// `None` without a header, or before the seal.
+    pub(crate) fn of<const IMAGE: bool>(arena: &'a Arena<IMAGE>, totals: impl FnOnce() -> Counts) -> Option<Self> {
+        if !header::is_sealed(arena) {
+            return None;
+        }
+        // SAFETY: the seal is written once the gate is closed for good and nobody is inside (`crate::gate`), or it lies in
+        // a file that nobody writes (A5); so nothing is stored any more.
+        let bytes = unsafe { arena.bytes() };
+        Some(SealedImage { bytes, totals: totals(), file: arena.file() })
+    }
+}

@@ -1,0 +1,135 @@
+//! Makes a table of a sealed memtable: writes its image out, or lets it stand where it lies, and appends what makes it a
+//! table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::coding::put_u32;
+use base::key::TRAILER_BYTES;
+use base::{Error, InternalOrder, Result, SeqNo};
+use memtable::Memtable;
+use memtable::image::SealedImage;
+use vfs::{AppendFile, IoClass};
+
+use super::footer::{EXTENT_BYTES, Footer, PROPERTIES_MAX_BYTES};
+use super::tail::extent_checksum;
+use super::{no_image, point_bounds};
+use crate::{Properties, TableOrigin, TableSummary};
+
+/// Tails begin at a page, so that none of the image's pages is written for theirs.
+const PAGE_BYTES: u64 = 4096;
+
+const ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+
+/// What a table says of itself, beside what it holds.
+#[derive(Clone)]
+pub struct ConvertConfig {
+    pub order: InternalOrder,
+    /// The family's merge operator, by name; empty for none.
+    pub merge_operator: String,
+    pub origin: TableOrigin,
+    /// Bounds of the entries' numbers, as far as the caller knows.
+    pub smallest_seq: SeqNo,
+    pub largest_seq: SeqNo,
+    /// Whether the file is synced.
+    pub sync: bool,
+    /// For error messages.
+    pub path: PathBuf,
+    pub class: IoClass,
+}
+
+impl ConvertConfig {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        ConvertConfig {
+            order: InternalOrder::default(),
+            merge_operator: String::new(),
+            origin: TableOrigin::default(),
+            smallest_seq: SeqNo::ZERO,
+            largest_seq: SeqNo::MAX,
+            sync: true,
+            path: path.into(),
+            class: IoClass::Other,
+        }
+    }
+}
+
+/// Makes a table of `memtable`, which is sealed, in `file`: an empty one, into which the image is written, or the one
+/// that the memtable lies in, opened to be appended to.
+///
+/// A failure leaves a file that is no table, and the memtable as it was.
+///
+/// # Errors
+/// `InvalidArgument`: a memtable without an image, or a file that is neither. What writing yields; after a failed sync
+/// the file must not be relied on (D4).
+pub fn convert(
+    memtable: &Arc<dyn Memtable>,
+    file: Box<dyn AppendFile>,
+    config: &ConvertConfig,
+) -> Result<TableSummary> {
+    let image = memtable.image().ok_or_else(|| no_image(memtable))?;
+    let properties = properties_of(&image, config);
+    let file_bytes = append(&image, file, &properties, config).map_err(|e| e.at_path(&config.path))?;
+    Ok(TableSummary {
+        file_bytes,
+        point_bounds: point_bounds(memtable),
+        smallest_seq: config.smallest_seq,
+        largest_seq: config.largest_seq,
+        properties,
+    })
+}
+
+fn properties_of(image: &SealedImage<'_>, config: &ConvertConfig) -> Properties {
+    let totals = image.totals;
+    let mut properties = Properties {
+        data_bytes: image.bytes.len() as u64,
+        // RocksDB counts trailers as bytes of keys.
+        raw_key_bytes: totals.key_bytes + totals.entries * TRAILER_BYTES as u64,
+        raw_value_bytes: totals.payload_bytes - totals.key_bytes,
+        entries: totals.entries,
+        deletions: totals.deletions,
+        merge_operands: totals.merge_operands,
+        range_deletions: totals.range_deletions,
+        compression: "NoCompression".to_owned(),
+        ..Properties::default()
+    };
+    properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
+    properties
+}
+
+/// Appends image, where it is not there yet, and tail. Returns the file's bytes.
+fn append(
+    image: &SealedImage<'_>,
+    mut file: Box<dyn AppendFile>,
+    properties: &Properties,
+    config: &ConvertConfig,
+) -> Result<u64> {
+    let lies_here = image.file.as_ref().is_some_and(|place| place.file_bytes() == file.len());
+    if !lies_here && !file.is_empty() {
+        return Err(Error::invalid_argument("neither an empty file nor the one that the memtable lies in"));
+    }
+    let mut tail = Vec::new();
+    for extent in image.bytes.chunks(EXTENT_BYTES) {
+        put_u32(&mut tail, extent_checksum(extent));
+        if !lies_here {
+            file.append(extent, config.class)?;
+        }
+    }
+    let padding = file.len().next_multiple_of(PAGE_BYTES) - file.len();
+    if let Some(zeros) = ZEROS.get(..padding as usize).filter(|zeros| !zeros.is_empty()) {
+        file.append(zeros, config.class)?;
+    }
+    let properties = properties.encode();
+    if properties.len() as u64 > PROPERTIES_MAX_BYTES {
+        return Err(Error::invalid_argument(format!("properties of {} bytes", properties.len())));
+    }
+    tail.extend_from_slice(&properties);
+    let footer = Footer::new(image.bytes.len() as u64, file.len(), properties.len() as u64);
+    let encoded = footer.encode(&tail);
+    tail.extend_from_slice(&encoded);
+    file.append(&tail, config.class)?;
+    if config.sync {
+        // What was stored through a mapping of the file is written back with the rest.
+        file.sync(config.class)?;
+    }
+    Ok(footer.file_bytes)
+}

@@ -1,0 +1,38 @@
+//! Checking a converted table as its file has it, whatever the memory says.
+
+use base::{Error, Result};
+use memtable::image::{Expected, check};
+use vfs::IoClass;
+
+use super::ConvertedTable;
+use super::open::check_counts;
+use super::tail::Tail;
+
+impl ConvertedTable {
+    pub(super) fn verify_file(&self) -> Result<()> {
+        let actual = self.file.len()?;
+        if actual != self.file_bytes {
+            return Err(Error::corruption(format!("the file has {actual} bytes instead of {}", self.file_bytes)));
+        }
+        let tail = Tail::read(self.file_bytes, |at, len| self.read(at, len))?;
+        if tail.footer.image_bytes != self.image_bytes || tail.properties != self.properties {
+            return Err(Error::corruption("the file has another table than the one that is open"));
+        }
+        tail.check_image(&self.path, |at, len| self.read(at, len))?;
+        if !self.is_mapped {
+            // The checksums were made of the memory that is read.
+            return Ok(());
+        }
+        let expected = Expected { representation: None, order: self.order.user.clone() };
+        check_counts(&self.properties, &check(self.image(), &expected)?)
+    }
+
+    fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let read = self.file.read_at(at, &mut bytes, IoClass::Other)?;
+        if read < len {
+            return Err(Error::corruption(format!("the file ends {} bytes early", len - read)).at_offset(at));
+        }
+        Ok(bytes)
+    }
+}
