@@ -98,18 +98,58 @@ impl PrefixExtractor for BuiltinPrefix {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    FlushBegin { family: String },
-    FlushEnd { family: String, table: FileNumber, bytes: u64, duration_us: u64 },
-    CompactionBegin { family: String, level: usize, output_level: usize, inputs: usize, bytes: u64 },
-    CompactionEnd { family: String, output_level: usize, outputs: usize, bytes: u64, duration_us: u64 },
+    FlushBegin {
+        family: String,
+    },
+    FlushEnd {
+        family: String,
+        table: FileNumber,
+        bytes: u64,
+        duration_us: u64,
+    },
+    CompactionBegin {
+        family: String,
+        level: usize,
+        output_level: usize,
+        inputs: usize,
+        bytes: u64,
+    },
+    CompactionEnd {
+        family: String,
+        output_level: usize,
+        outputs: usize,
+        bytes: u64,
+        duration_us: u64,
+    },
     /// Ingested tables are part of a family from now on, in its queue.
-    Ingested { family: String, tables: usize, bytes: u64 },
+    Ingested {
+        family: String,
+        tables: usize,
+        bytes: u64,
+    },
     /// An ingested table was given a level.
-    TablePlaced { family: String, table: FileNumber, level: usize, bytes: u64 },
-    TableCreated { path: PathBuf, bytes: u64 },
-    FileDeleted { path: PathBuf },
-    StallChanged { family: String, cause: &'static str, delayed: bool, stopped: bool },
-    BackgroundError { error: Error },
+    TablePlaced {
+        family: String,
+        table: FileNumber,
+        level: usize,
+        bytes: u64,
+    },
+    TableCreated {
+        path: PathBuf,
+        bytes: u64,
+    },
+    FileDeleted {
+        path: PathBuf,
+    },
+    StallChanged {
+        family: String,
+        cause: &'static str,
+        delayed: bool,
+        stopped: bool,
+    },
+    BackgroundError {
+        error: Error,
+    },
 }
 
 /// Hears of events while they happen.

@@ -83,9 +83,8 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
             RecordKind::Batch => {
                 show_batch(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
             }
-            RecordKind::Ingest => {
-                show_ingest(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
-            }
+            RecordKind::Ingest => show_ingest(record.offset, record.payload, line)
+                .map_err(|e| e.at_path(path).at_offset(record.offset))?,
             kind => line(&format!("{}: {kind:?}, {} bytes", record.offset, record.payload.len())),
         };
         if wanted { Ok(()) } else { Err(stopped()) }

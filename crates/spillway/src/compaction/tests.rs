@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use base::ErrorKind;
 use base::options::{CompressionKind, FamilyOptions};
+use base::{Comparator, ErrorKind, UserOrder};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
-use super::{BottommostLevelCompaction, CompactRangeOptions};
+use super::{BottommostLevelCompaction, CompactRangeOptions, Span};
 use crate::db::{DEFAULT_FAMILY, Db, OpenOptions};
 use crate::family::Family;
 use crate::read::options::ReadOptions;
@@ -273,4 +275,49 @@ fn a_compaction_that_fails_leaves_no_files() {
         harness.check();
         assert_eq!(harness.levels().first(), Some(&0));
     }
+}
+
+/// Counts how often anybody compares.
+struct Counting(AtomicUsize);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.Counting"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "other threads are to have time")]
+fn a_compaction_by_hand_sleeps_while_its_place_is_reserved() {
+    let vfs = MemoryVfs::new(1);
+    vfs.set_runs_inline(false);
+    let counting = Arc::new(Counting(AtomicUsize::new(0)));
+    let family = FamilyOptions { order: UserOrder::Custom(counting.clone()), ..small_levels() };
+    let mut harness = Harness::new(open(vfs, family, 1), 1);
+    harness.write(100);
+    let (core, id) = (harness.db.core(), harness.family().id());
+    let everything = Span { start: Vec::new(), end: b"z".to_vec(), end_is_exclusive: false };
+    let places = (0..5).map(|level| (level, everything.clone())).collect();
+    let reservation = core.state.lock().families.get_mut(&id).unwrap().compactions.reserve(places);
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| harness.compact_all(&CompactRangeOptions::default()));
+        while !core.state.lock().families[&id].compactions.is_held() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(20)); // the flush before it is told of
+        let before = counting.0.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(100));
+        let comparisons = counting.0.load(Ordering::Relaxed) - before;
+        core.state.lock().families.get_mut(&id).unwrap().compactions.end_reservation(reservation);
+        core.state_changed.notify_all();
+        call.join().unwrap();
+        assert!(comparisons < 200, "{comparisons}");
+    });
+    harness.check();
+    assert_eq!(harness.levels()[0], 0);
 }

@@ -10,9 +10,9 @@ use crate::flush::flushable::Flushable;
 use crate::ingest::queued::QueuedIngest;
 use crate::version::version::Version;
 
-/// Entries that leave a queue at once, at the most: where all their tables end in level 0, compactions and the stall of
+/// Ingests that are linked at once, at the most: where all their tables end in level 0, compactions and the stall of
 /// writers see that before the next ones come.
-const RUN_ENTRIES_MAX: usize = 64;
+const INGESTS_MAX: usize = 64;
 
 /// What to flush: plain data, fixed when it is picked.
 pub(crate) struct FlushPlan {
@@ -37,15 +37,16 @@ impl FlushPlan {
     }
 }
 
-/// A run of entries at a queue's old end that leave it the same way, oldest first. An ingest with an excise is
-/// the first of its run: it is to find in tables whatever it removes. `queue` is youngest first.
+/// A run of entries at a queue's old end that leave it the same way, oldest first: the longest, of memtables. An ingest with
+/// an excise is the first of its run: it is to find in tables whatever it removes. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
     let is_ingest = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some();
     let excises = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(|ingest| ingest.excise().is_some());
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
     let rest = queue.iter().rev().skip(1);
     let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry) && !is_held(entry));
-    std::iter::once(first).chain(alike).take(RUN_ENTRIES_MAX).cloned().collect()
+    let entries_max = if is_ingest(first) { INGESTS_MAX } else { usize::MAX };
+    std::iter::once(first).chain(alike).take(entries_max).cloned().collect()
 }
 
 /// Whether its committer takes the entry out of the queue, and nothing above it leaves before.

@@ -109,3 +109,30 @@ impl Core {
         families.iter().try_for_each(|family| self.seal_for_flush(family).map(|_| ()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::{Db, IngestOptions, IngestRequest, OpenOptions, WriteOptions};
+
+    #[test]
+    fn linked_ingests_above_a_memtable_that_stays_are_passed() {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("open");
+        let family = db.default_family();
+        db.put(&family, b"a", b"stays", &WriteOptions::default()).expect("written");
+        let linked = || db.core().state.lock().families[&family.id()].linked_ingests.len();
+        let mut longest = 0;
+        for i in 0..LINKED_INGESTS_MAX + 10 {
+            let excise = Some((format!("m{i:08}").into_bytes(), format!("m{i:08}x").into_bytes()));
+            let request = IngestRequest { excise, ..IngestRequest::new(family.clone(), Vec::new()) };
+            db.ingest_all(&[request], &IngestOptions::default()).expect("ingested");
+            longest = longest.max(linked());
+        }
+        assert!((LINKED_INGESTS_MAX..LINKED_INGESTS_MAX + 5).contains(&longest), "{longest}");
+        assert!(linked() < 10, "{}", linked());
+        assert!(db.core().state.lock().families[&family.id()].mutable.is_unused(), "it was flushed");
+    }
+}

@@ -1,5 +1,6 @@
 //! Ingests from behind: keys that exist stay as they are, whatever becomes of them.
 
+use base::extend::Event;
 use spillway::{CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestRequest, IngestWay, WriteBatch};
 
 use super::common::{MODES, World, contents, mode, name};
@@ -110,4 +111,39 @@ fn what_is_ingested_behind_has_no_number_to_be_written() {
     let error = world.refused(&[request], &options);
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains("write_global_seqno") && error.message().contains("ingest_behind"), "{error}");
+}
+
+/// Whether it comes before the excise has left the queue, or after.
+#[test]
+fn an_excise_hides_what_comes_from_behind_at_any_time() {
+    for comes_late in [false, true] {
+        let mut world = world();
+        world.put_all(0..10, "old");
+        world.flush();
+        let file = world.table("behind", 3..15, "behind");
+        let mut waiting = (!comes_late).then(|| file.clone());
+        world.whenever(move |db, event| {
+            if let Event::Ingested { .. } = event
+                && let Some(file) = waiting.take()
+            {
+                db.ingest(&db.default_family(), &[file], &behind(IngestMode::default())).expect("ingested");
+            }
+        });
+        let excise = Some((name(0).into_bytes(), name(9).into_bytes()));
+        let request = IngestRequest { excise, ..IngestRequest::new(world.family.clone(), Vec::new()) };
+        world.db.ingest_all(&[request], &IngestOptions::default()).expect("excised");
+        world.flush();
+        if comes_late {
+            world.ingest(file, &behind(IngestMode::default())).expect("ingested");
+        }
+        let check = |world: &World| {
+            let found = [0, 4, 8, 9, 12].map(|key| world.get(key).unwrap_or_default());
+            assert_eq!(found, ["", "", "", "old", "behind"], "late: {comes_late}");
+        };
+        check(&world);
+        compact(&world);
+        check(&world);
+        world.reopen();
+        check(&world);
+    }
 }

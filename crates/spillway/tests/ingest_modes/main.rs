@@ -4,6 +4,7 @@
 mod behind;
 mod closing;
 mod common;
+mod compactions;
 mod corners;
 mod options;
 mod states;

@@ -23,9 +23,9 @@ use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, ke
 use vfs::IoClass;
 
 pub(crate) use self::file::{Fetch, TableFile};
-pub use self::verify::VerifyWatch;
 use self::filter::TableFilter;
 use self::index::TableIndex;
+pub use self::verify::VerifyWatch;
 use crate::block::GlobalSeq;
 use crate::cached::BlockCache;
 use crate::decompress::Dictionary;

@@ -458,7 +458,8 @@ fn a_write_looks_at_few_of_many_spans() {
         assert!(latches.look(&[range(&order, &within)]).is_none());
     });
     assert!(cost < 100, "{cost}");
-    let gaps: Vec<LatchSpan> = (0..10_000).map(|at| span_in(0, &order, &key(2 * at + 1), &key(2 * at + 1), false)).collect();
+    let gaps: Vec<LatchSpan> =
+        (0..10_000).map(|at| span_in(0, &order, &key(2 * at + 1), &key(2 * at + 1), false)).collect();
     let (one, other) = (Reach::of((0..10_000).map(one).collect()), Reach::of(gaps));
     let cost = comparisons(&|| assert!(!one.meets(&other)));
     assert!(cost < 100_000, "{cost}");

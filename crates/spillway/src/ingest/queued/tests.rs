@@ -212,3 +212,15 @@ fn order_of_the_queue_and_runs_of_flushes() {
     }
     assert_eq!(text, written, "UPDATE=1 rewrites it");
 }
+
+#[test]
+fn only_so_many_ingests_are_linked_at_once() {
+    let mut world = World::new();
+    for i in 0..70 {
+        world.ingest(&[&format!("k{i:02}")]);
+    }
+    let words = |shown: String| shown.split(':').next().map_or(0, |entries| entries.split_whitespace().count() - 1);
+    let per_entry = numbers(&*world.with(|family| family.queue[0].clone())).split_whitespace().count();
+    assert_eq!([(); 2].map(|()| words(world.flush()) / per_entry), [64, 6]);
+    assert_eq!(world.flush(), "nothing\n");
+}
