@@ -188,73 +188,45 @@ fn half_of_an_unlogged_batch() {
     assert_eq!(halves, 0);
 }
 
-/// A record whose first number is 0.
-#[test]
-fn an_ingest_record_with_number_zero() {
+/// Opens a database behind whose logs another one holds these records; what that yields.
+fn open_with_log(records: &[(log::RecordKind, Vec<u8>)]) -> spillway::Result<Db> {
     let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
-    let mut options = OpenOptions::create_if_missing();
-    options.vfs = vfs.clone();
-    let db = Db::open("/db", &options).expect("as planned");
-    db.close().expect("as planned");
-    drop(db);
-    let log = log::LogFile::create(
-        &*vfs,
-        Path::new("/db/000900.splog"),
-        FileNumber(900),
-        log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() },
-    )
-    .expect("as planned");
-    let mut payload = 0u64.to_le_bytes().to_vec();
-    payload.extend([1, 0, 1, 1, b'a', 1, b'b', 0]);
-    let r = log.try_reserve(payload.len()).expect("as planned");
-    log.append(&r, log::RecordKind::Ingest, &[&payload]).expect("as planned");
-    log.publish(r.end());
-    log.sync().expect("as planned");
+    let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    Db::open("/db", &options).expect("new").close().expect("closed");
+    let config = log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() };
+    let log = log::LogFile::create(&*vfs, Path::new("/db/000900.splog"), FileNumber(900), config).expect("new");
+    for (kind, payload) in records {
+        let reservation = log.try_reserve(payload.len()).expect("room");
+        log.append(&reservation, *kind, &[payload]).expect("written");
+        log.publish(reservation.end());
+    }
+    log.sync().expect("synced");
     drop(log);
-    let error = Db::open("/db", &options).err().expect("refused");
-    assert_eq!(error.kind(), ErrorKind::Corruption);
+    Db::open("/db", &options)
 }
 
-/// Numbers that go back.
+/// The record of an ingest that is nothing but an excise.
+fn excise(first: u64, at: u8) -> (log::RecordKind, Vec<u8>) {
+    let mut payload = first.to_le_bytes().to_vec();
+    payload.extend([1, 0, 1, 1, at, 1, at + 5, 0]);
+    (log::RecordKind::Ingest, payload)
+}
+
+fn batch(first: u64, key: u8) -> (log::RecordKind, Vec<u8>) {
+    let mut payload = first.to_le_bytes().to_vec();
+    payload.extend(1u32.to_le_bytes());
+    payload.extend([1, 1, key, 1, b'v']);
+    (log::RecordKind::Batch, payload)
+}
+
 #[test]
-fn ingest_records_whose_numbers_go_back() {
-    let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
-    let mut options = OpenOptions::create_if_missing();
-    options.vfs = vfs.clone();
-    let db = Db::open("/db", &options).expect("as planned");
-    db.close().expect("as planned");
-    drop(db);
-    let log = log::LogFile::create(
-        &*vfs,
-        Path::new("/db/000900.splog"),
-        FileNumber(900),
-        log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() },
-    )
-    .expect("as planned");
-    let append = |kind, payload: &[u8]| {
-        let r = log.try_reserve(payload.len()).expect("as planned");
-        log.append(&r, kind, &[payload]).expect("as planned");
-        log.publish(r.end());
-    };
-    let excise = |first: u64, at: u8| {
-        let mut payload = first.to_le_bytes().to_vec();
-        payload.extend([1, 0, 1, 1, at, 1, at + 5, 0]);
-        payload
-    };
-    let batch = |first: u64, key: u8| {
-        let mut payload = first.to_le_bytes().to_vec();
-        payload.extend(1u32.to_le_bytes());
-        payload.extend([1, 1, key, 1, b'v']);
-        payload
-    };
-    append(log::RecordKind::Batch, &batch(100, b'b'));
-    append(log::RecordKind::Ingest, &excise(201, b'a'));
-    append(log::RecordKind::Batch, &batch(202, b'b'));
-    append(log::RecordKind::Ingest, &excise(5, b'a'));
-    log.sync().expect("as planned");
-    drop(log);
-    let error = Db::open("/db", &options).err().expect("refused");
-    assert_eq!(error.kind(), ErrorKind::Corruption);
+fn a_log_whose_numbers_cannot_be_is_refused() {
+    let kind = |records: &[_]| open_with_log(records).err().map(|error| error.kind());
+    assert_eq!(kind(&[excise(0, b'a')]), Some(ErrorKind::Corruption), "no number is zero");
+    let growing = [batch(100, b'b'), excise(201, b'a'), batch(202, b'b')];
+    assert_eq!(kind(&growing), None);
+    let back = [growing.as_slice(), &[excise(5, b'a')]].concat();
+    assert_eq!(kind(&back), Some(ErrorKind::Corruption), "numbers only grow");
 }
 
 /// What comes from behind is durable ahead of writes that came before it.
