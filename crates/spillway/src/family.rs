@@ -224,6 +224,11 @@ impl MemtableMaker {
         self.factory.name()
     }
 
+    /// Whether the option string asks for memtables that become tables.
+    pub fn wants_conversion(&self) -> bool {
+        self.factory.conversion().is_wanted()
+    }
+
     fn living(&self) -> Vec<Arc<dyn Memtable>> {
         self.made.lock().iter().filter_map(Weak::upgrade).collect()
     }

@@ -388,6 +388,9 @@ fn build_family(
     if made != asked_for {
         tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
     }
+    if maker.wants_conversion() {
+        tracing::warn!(family = name, "memtables do not become tables yet (convert_to_sst): flushes rewrite them");
+    }
     let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };
     Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))
 }
