@@ -94,6 +94,27 @@ impl PrefixExtractor for BuiltinPrefix {
     }
 }
 
+/// What becomes of entries of a family's queue when they are flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushWay {
+    /// They are written into a table.
+    Rewrite,
+    /// The memory of a memtable becomes a table.
+    Convert,
+    /// Ingested tables are given levels.
+    Link,
+}
+
+impl FlushWay {
+    pub fn name(self) -> &'static str {
+        match self {
+            FlushWay::Rewrite => "rewrite",
+            FlushWay::Convert => "convert",
+            FlushWay::Link => "link",
+        }
+    }
+}
+
 /// Something that happened. Listeners are called off every lock, by the thread it happened on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -106,6 +127,7 @@ pub enum Event {
         table: FileNumber,
         bytes: u64,
         duration_us: u64,
+        way: FlushWay,
     },
     CompactionBegin {
         family: String,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use spillway::dump::{self, DumpPart, Table};
+use spillway::dump::{self, DumpPart};
 use spillway::vfs::RealVfs;
 
 use crate::failure::{Failure, Outcome};
@@ -94,9 +94,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn verify(files: &[PathBuf], out: &mut dyn Write) -> Outcome {
     let mut damaged = 0u64;
     for file in files {
-        match dump::open_table(&*RealVfs::new(), file).and_then(|table| table.verify().map(|()| table)) {
+        match dump::open_table(&*RealVfs::new(), file).and_then(|table| table.table().verify().map(|()| table)) {
             Ok(table) => {
-                let entries = human::counted(table.properties().entries, "entry", "entries");
+                let entries = human::counted(table.table().properties().entries, "entry", "entries");
                 writeln!(out, "{}: whole, {entries}", file.display())?;
             }
             Err(error) => {

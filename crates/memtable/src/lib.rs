@@ -26,6 +26,7 @@ mod vector;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
@@ -77,6 +78,15 @@ impl MemtableConfig {
 pub struct ImageFile {
     pub vfs: Arc<dyn Vfs>,
     pub path: PathBuf,
+    /// Whether it was said already that no file can be had and memory is taken instead: said once for all files that
+    /// share this.
+    pub told: Arc<AtomicBool>,
+}
+
+impl ImageFile {
+    pub fn new(vfs: Arc<dyn Vfs>, path: impl Into<PathBuf>) -> Self {
+        ImageFile { vfs, path: path.into(), told: Arc::default() }
+    }
 }
 
 /// Runs tasks, soon and in any order, each once. A task holds no more than a `Weak` of the memtable it works for, so

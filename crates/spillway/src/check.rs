@@ -204,7 +204,7 @@ impl Check<'_> {
                 FileType::Table => !tables.contains(&number),
                 FileType::Manifest => number != self.recovered.manifest,
                 FileType::RocksLog => !logs.rocksdbs.contains(&number),
-                FileType::Temp => true,
+                FileType::Temp | FileType::MemtableImage => true,
                 _ => false,
             };
             if is_superfluous {

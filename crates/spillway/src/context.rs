@@ -12,6 +12,7 @@ use vfs::Vfs;
 
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
+use crate::flush::ways::FlushCounts;
 use crate::meter::Meter;
 use crate::tasks::Tasks;
 use crate::version::file_name::{self, FileType};
@@ -40,12 +41,13 @@ pub struct Context {
     pub vfs: Arc<dyn Vfs>,
     pub dir: PathBuf,
     pub options: DbOptions,
-    pub numbers: FileNumbers,
+    pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,
     pub memtables: MemtableMaking,
     /// What `memtables` hands its background work to.
     pub tasks: Arc<Tasks>,
     pub statistics: Option<Arc<Statistics>>,
+    pub flushes: FlushCounts,
     pub listeners: Listeners,
     /// The database's id, as in the file IDENTITY.
     pub db_id: String,

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
 use log::framed::{FramedEnd, FramedReader};
 use log::{EndReason, Frontiers, RecordKind, RecoveryMode, ReplayOptions};
-use table::{BlockBasedTable, TableContext};
+use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
 use crate::ingest::record::{IngestRecord, IngestTable};
@@ -15,7 +14,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::{current, manifest};
 use crate::write::batch::{BatchReader, BatchRecord};
 
-pub use table::{DumpPart, Properties, Table, dump as dump_table};
+pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 
 /// Is shown a line; false ends the dump.
 pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
@@ -24,12 +23,12 @@ pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
 ///
 /// # Errors
 /// `Corruption`: damage. `Unsupported`: another format. `InvalidArgument`: its comparator is not built in.
-pub fn open_table(vfs: &dyn Vfs, path: &Path) -> Result<Arc<BlockBasedTable>> {
+pub fn open_table(vfs: &dyn Vfs, path: &Path) -> Result<AnyTable> {
     let file = vfs.open(path)?;
     let bytes = file.len().map_err(|error| error.at_path(path))?;
     let open = |order| {
         let order = InternalOrder::new(order);
-        BlockBasedTable::open(file.clone(), path, bytes, &TableContext { order, ..TableContext::default() })
+        open_any(vfs, file.clone(), path, bytes, &TableContext { order, ..TableContext::default() })
     };
     match open(UserOrder::Bytewise) {
         Err(error) if error.kind() == base::ErrorKind::InvalidArgument => {

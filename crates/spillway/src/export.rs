@@ -1,13 +1,16 @@
 //! Export: another directory, which RocksDB opens. Tables are RocksDB's already; what is left out is everything private:
 //! our log, and the MANIFEST's fence and tags.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::options::ini;
 use base::{Error, FileNumber, Result};
+use table::TableFormat;
+use vfs::IoClass;
 
-use crate::compaction::CompactRangeOptions;
+use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::{Core, FamilyState};
 use crate::db::Db;
 use crate::family::Family;
@@ -15,6 +18,7 @@ use crate::staging::Staging;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::write_export;
 use crate::version::snapshot::ManifestSnapshot;
+use crate::version::table_file::TableFile;
 
 /// Flushes tried before an export gives up finding an instant at which nothing is in memory.
 const ATTEMPTS_MAX: usize = 10;
@@ -38,7 +42,7 @@ pub struct ExportSummary {
 impl Db {
     /// Makes a database in `dir`, which must not exist, that RocksDB 7.8 and later open: all families as they are at one
     /// instant during the call. Memtables are flushed first, in this database, and what an excise left as parts of files
-    /// is compacted: RocksDB knows no such tables.
+    /// is compacted, as are memtables that became tables: RocksDB knows no such tables.
     ///
     /// # Errors
     /// `Busy`: writes or excises kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
@@ -57,13 +61,14 @@ impl Db {
 impl Core {
     /// The state at an instant at which every family is in tables only. Its versions pin the tables (Q3).
     fn capture_flushed(&self) -> Result<(ManifestSnapshot, Vec<Arc<Family>>)> {
+        let mut readable = BTreeSet::new();
         for _ in 0..ATTEMPTS_MAX {
             let families: Vec<_> = self.families.load().iter().cloned().collect();
             self.flush_families(&families.iter().collect::<Vec<_>>())?;
-            families.iter().try_for_each(|family| self.rewrite_virtual_tables(family))?;
+            families.iter().try_for_each(|family| self.rewrite_private_tables(family, &mut readable))?;
             // The manifest lock keeps versions as they are; a write after the test goes to memtables, not to them.
             let manifest = self.manifest.lock();
-            if self.is_all_in_whole_tables() {
+            if self.is_all_in(&readable) {
                 let mut snapshot = self.manifest_snapshot(Vec::new());
                 let families = self.families.load().iter().cloned().collect();
                 drop(manifest);
@@ -77,23 +82,42 @@ impl Core {
         Err(Error::busy(what).at_path(&self.context.dir))
     }
 
-    /// Compacts what lies in virtual tables of the family, so that it is in whole ones.
-    fn rewrite_virtual_tables(&self, family: &Arc<Family>) -> Result<()> {
+    /// Compacts what lies in tables of the family that RocksDB cannot read. The tables that it can are added to `readable`,
+    /// those aside that come of the compactions.
+    fn rewrite_private_tables(&self, family: &Arc<Family>, readable: &mut BTreeSet<FileNumber>) -> Result<()> {
+        let force = BottommostLevelCompaction::ForceOptimized; // or they might be moved as they are
+        let options = CompactRangeOptions { bottommost_level_compaction: force, ..CompactRangeOptions::default() };
         let version = family.view_full().version.clone();
-        for (_, file) in version.all_files().filter(|(_, file)| file.meta.is_virtual()) {
-            let span = (Some(file.smallest_user_key()), Some(file.largest_user_key()));
-            self.compact_range(family, span.0, span.1, &CompactRangeOptions::default())?;
+        for (_, file) in version.all_files() {
+            if readable.contains(&file.number()) || file.is_obsolete() {
+                continue; // a compaction before may have taken it along
+            }
+            if self.is_rocksdbs(file)? {
+                readable.insert(file.number());
+                continue;
+            }
+            self.compact_range(family, Some(file.smallest_user_key()), Some(file.largest_user_key()), &options)?;
         }
         Ok(())
     }
 
-    fn is_all_in_whole_tables(&self) -> bool {
+    fn is_rocksdbs(&self, table: &TableFile) -> Result<bool> {
+        if table.meta.is_virtual() {
+            return Ok(false);
+        }
+        let path = self.context.table_path(table.number());
+        let format = TableFormat::of(&*self.context.vfs.open(&path)?, table.meta.file_bytes, IoClass::Other);
+        Ok(format.map_err(|e| e.at_path(path))?.is_rocksdbs())
+    }
+
+    /// Whether nothing is in memory, and every table one of these.
+    fn is_all_in(&self, readable: &BTreeSet<FileNumber>) -> bool {
         let state = self.state.lock();
         // No write is numbered while the commit lock is held, so all families are seen at one instant.
         let _commit = self.commit.lock();
         let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
-        let is_whole = |family: &FamilyState| !family.version.all_files().any(|(_, file)| file.meta.is_virtual());
-        state.families.values().all(|family| is_empty(family) && is_whole(family))
+        let has_these = |family: &FamilyState| family.version.all_files().all(|(_, f)| readable.contains(&f.number()));
+        state.families.values().all(|family| is_empty(family) && has_these(family))
     }
 
     fn fill_export(

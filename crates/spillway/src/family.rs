@@ -1,12 +1,13 @@
 //! A column family: what every thread that reads or writes it shares.
 
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, InternalOrder, Result};
-use memtable::{Memtable, MemtableConfig, MemtableFactory};
+use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
 use parking_lot::Mutex;
 
 use crate::flush::flushable::QueuedMemtable;
@@ -155,9 +156,19 @@ impl Family {
         Ok(())
     }
 
-    /// Makes an empty memtable that can take at least `room_bytes` in one batch.
+    /// Makes an empty memtable for writes, which can take at least `room_bytes` in one batch.
     pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
         self.maker.make(&self.options.load(), room_bytes)
+    }
+
+    /// As [`create_memtable`](Self::create_memtable), for one large batch: a memtable that never becomes a table.
+    pub(crate) fn create_batch_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
+        self.maker.make_rewritten(&self.options.load(), room_bytes)
+    }
+
+    /// Says that a memtable's memory is a table's from now on.
+    pub(crate) fn note_converted(&self, memtable: &Arc<dyn Memtable>) {
+        self.maker.forget(memtable);
     }
 
     /// Bytes that the family's memtables hold: mutable, queued, made ahead, and those that only readers still keep.
@@ -200,8 +211,31 @@ impl MemtableMaker {
         MemtableMaker { family, factory, making, made: Mutex::default() }
     }
 
-    /// Makes an empty memtable that can take at least `room_bytes` in one batch.
+    /// Makes an empty memtable that can take at least `room_bytes` in one batch. It is to become a table, where that is
+    /// asked for.
     pub fn make(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
+        self.make_for(options, room_bytes, self.conversion(options))
+    }
+
+    /// As [`make`](Self::make), of one whose entries are to be written into a table.
+    pub fn make_rewritten(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
+        self.make_for(options, room_bytes, None)
+    }
+
+    /// How memtables made now are to become tables. Not where several are to be merged into one table.
+    fn conversion(&self, options: &FamilyOptions) -> Option<Conversion> {
+        let conversion = self.factory.conversion();
+        let may_be_private = self.making.images.as_ref().is_some_and(|images| images.is_fenced());
+        let alone = options.min_write_buffer_number_to_merge <= 1;
+        Some(conversion).filter(|conversion| conversion.is_wanted() && may_be_private && alone)
+    }
+
+    fn make_for(
+        &self,
+        options: &FamilyOptions,
+        room_bytes: usize,
+        conversion: Option<Conversion>,
+    ) -> Result<HeldMemtable> {
         let whole_keys = options.memtable_whole_key_filtering;
         let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
         let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
@@ -209,13 +243,16 @@ impl MemtableMaker {
         config.room_bytes = room_bytes;
         config.bloom_ratio = bloom_ratio;
         config.background = self.making.background.clone();
+        if conversion.is_some_and(|conversion| conversion.to_sst == ConvertToSst::FileMmap) {
+            config.image = self.making.images.as_ref().map(|images| images.next());
+        }
         let memtable = self.factory.create(&config)?;
         let mut made = self.made.lock();
         made.retain(|memtable| memtable.strong_count() > 0);
         made.push(Arc::downgrade(&memtable));
         drop(made);
         let capacity_bytes = memtable.capacity_bytes(); // a bound of its own may be less than was asked for
-        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making))
+        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making).to_be_converted(conversion))
     }
 
     /// What the option string asked for. Memtables say themselves what they are: where a representation cannot serve a
@@ -224,9 +261,9 @@ impl MemtableMaker {
         self.factory.name()
     }
 
-    /// Whether the option string asks for memtables that become tables.
-    pub fn wants_conversion(&self) -> bool {
-        self.factory.conversion().is_wanted()
+    fn forget(&self, memtable: &Arc<dyn Memtable>) {
+        let other = |made: &Weak<dyn Memtable>| !ptr::addr_eq(made.as_ptr(), Arc::as_ptr(memtable));
+        self.made.lock().retain(other);
     }
 
     fn living(&self) -> Vec<Arc<dyn Memtable>> {

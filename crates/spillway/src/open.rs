@@ -16,6 +16,8 @@ use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::family::{Family, FamilyParts, MemtableMaker};
 use crate::flush::held::MemtableMaking;
+use crate::flush::images::ImageNames;
+use crate::flush::ways::FlushCounts;
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::replay::{LogReplay, Replayed};
@@ -148,15 +150,18 @@ impl<'a> Opening<'a> {
             None => identity::read(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
         };
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
+        let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let context = Arc::new(Context {
             dir: dir.to_owned(),
             options: options.db.clone(),
-            numbers: FileNumbers::starting_at(recovered.next_file),
+            numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),
             memtables: MemtableMaking {
                 background: tasks.as_background(),
                 memory: MemtableMemory::new(options.db.db_write_buffer_size),
+                images: (!options.read_only).then(|| ImageNames::new(vfs.clone(), dir, numbers, recovered.fenced)),
             },
+            flushes: FlushCounts::default(),
             tasks,
             statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
             listeners: options.db.listeners.clone(),
@@ -322,6 +327,7 @@ impl<'a> Opening<'a> {
         let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        context.memtables.images.iter().for_each(|images| images.note_fence());
         orphans::remove(core)?;
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
@@ -387,9 +393,6 @@ fn build_family(
     let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
     if made != asked_for {
         tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
-    }
-    if maker.wants_conversion() {
-        tracing::warn!(family = name, "memtables do not become tables yet (convert_to_sst): flushes rewrite them");
     }
     let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };
     Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))

@@ -15,8 +15,8 @@ use memtable::Entry;
 use crate::context::Context;
 use crate::core::FamilyState;
 use crate::flush::flushable::QueuedMemtable;
+use crate::flush::build::build;
 use crate::flush::job::{FlushPlan, next_to_flush};
-use crate::flush::rewrite;
 use crate::ingest::link::{self, Ground};
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
@@ -239,14 +239,15 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
         }
         let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
         let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
-        let edit = if plan.is_of_ingests() {
-            link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?.edit(&plan)
+        let (edit, handles) = if plan.is_of_ingests() {
+            let linked = link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?;
+            (linked.edit(&plan), link::handles(&plan))
         } else {
             let mut edit = VersionEdit::new(family.family.id());
-            edit.added.extend(rewrite::run(context, &plan, &captured)?.map(|table| (0, table)));
-            edit
+            let built = build(context, &plan, &captured)?.inspect(|table| table.installed(&plan));
+            edit.added.extend(built.iter().map(|table| (0, table.meta.clone())));
+            (edit, built.into_iter().filter_map(|table| table.adopted).collect())
         };
-        let handles = link::handles(&plan);
         let mut builder = VersionBuilder::new(&family.version, family.family.tables()).adopting(&handles);
         builder.apply(&edit)?;
         family.version = Arc::new(builder.build()?.version);

@@ -16,6 +16,7 @@ use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
 use crate::db::Db;
 use crate::family::Family;
+use crate::flush::ways::FlushReport;
 use crate::ingest::IngestWaitReport;
 use crate::ingest::queued::QueuedIngest;
 use crate::version::table_file::TableFile;
@@ -135,6 +136,11 @@ impl Db {
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
         counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+
+    /// How many flushes went which way.
+    pub fn flushes(&self) -> FlushReport {
+        self.core().context.flushes.report()
     }
 
     /// How long writers waited because of ingests.

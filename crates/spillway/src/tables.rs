@@ -7,7 +7,7 @@ use base::extend::PrefixExtractor;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::{InternalOrder, Result};
-use table::{BlockBasedTable, BlockCache, BoundedTable, Table, TableContext};
+use table::{BlockCache, BoundedTable, Table, TableContext, open_any};
 use vfs::IoClass;
 
 use crate::context::Context;
@@ -67,7 +67,8 @@ impl Opener {
             class: IoClass::Foreground,
             statistics: self.context.statistics.clone(),
         };
-        counted(meta, &self.order, BlockBasedTable::open(file, path, meta.physical_bytes(), &context)?)
+        let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;
+        counted(meta, &self.order, whole.into_table())
     }
 }
 
@@ -75,7 +76,7 @@ impl Opener {
 ///
 /// # Errors
 /// What reading the table's index yields.
-pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<BlockBasedTable>) -> Result<Arc<dyn Table>> {
+pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
     match meta.part() {
         Some(part) => Ok(BoundedTable::new(file, order.clone(), part)?),
         None => Ok(file),

@@ -9,6 +9,32 @@ use vfs::{IoClass, RandomFile, Vfs};
 use crate::converted;
 use crate::{BlockBasedTable, ConvertedTable, Table, TableContext};
 
+/// What a table's file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Also of a file that is no table at all.
+    BlockBased,
+    Converted,
+}
+
+impl TableFormat {
+    /// Of a file that has `file_bytes` bytes as far as the caller knows: its end is read, and nothing checked.
+    ///
+    /// # Errors
+    /// What reading yields.
+    pub fn of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<TableFormat> {
+        Ok(match magic_of(file, file_bytes, class)? {
+            Some(converted::MAGIC) => TableFormat::Converted,
+            _ => TableFormat::BlockBased,
+        })
+    }
+
+    /// Whether RocksDB reads such tables.
+    pub fn is_rocksdbs(self) -> bool {
+        self == TableFormat::BlockBased
+    }
+}
+
 /// An open table of some kind.
 #[derive(Clone)]
 pub enum AnyTable {
@@ -45,11 +71,13 @@ pub fn open_any(
     file_bytes: u64,
     context: &TableContext,
 ) -> Result<AnyTable> {
-    if magic_of(&*file, file_bytes, context.class).map_err(|e| e.at_path(path))? == Some(converted::MAGIC) {
-        let mapping = vfs.map_read(path)?;
-        return Ok(AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?));
+    match TableFormat::of(&*file, file_bytes, context.class).map_err(|e| e.at_path(path))? {
+        TableFormat::Converted => {
+            let mapping = vfs.map_read(path)?;
+            Ok(AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?))
+        }
+        TableFormat::BlockBased => Ok(AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?)),
     }
-    Ok(AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?))
 }
 
 /// The last eight bytes; `None` of a shorter file.

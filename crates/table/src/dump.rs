@@ -30,14 +30,6 @@ pub enum DumpPart {
 ///
 /// # Errors
 /// `Corruption`: damage met on the way; the lines before it were shown.
-pub fn dump(table: &Arc<BlockBasedTable>, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
-    dump_any(&AnyTable::BlockBased(table.clone()), part, line)
-}
-
-/// As [`dump`], of a table of any kind.
-///
-/// # Errors
-/// As [`dump`].
 pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     match (part, table) {
         (DumpPart::Layout, AnyTable::BlockBased(table)) => layout(table, line),

@@ -22,11 +22,11 @@ mod properties;
 mod reader;
 mod writer;
 
-pub use any::{AnyTable, open_any};
+pub use any::{AnyTable, TableFormat, open_any};
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
-pub use dump::{DumpPart, dump, dump_any};
+pub use dump::{DumpPart, dump_any};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};

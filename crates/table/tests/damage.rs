@@ -10,7 +10,7 @@ use base::options::{CompressionKind, FilterPolicy, IndexType};
 use base::tombstone::RangeTombstone;
 use base::{ErrorKind, Result, SeqNo};
 use common::{Entry, backward, forward, get, open, put, write, write_with};
-use table::{Table, TableBuilder, TableBuilderConfig, TableContext};
+use table::{AnyTable, Table, TableBuilder, TableBuilderConfig, TableContext};
 
 const FOOTER_BYTES: usize = 53;
 
@@ -41,7 +41,7 @@ fn read_all(bytes: &[u8]) -> Result<Vec<Entry>> {
     let _ = table.approximate_offset(&common::key("key5", 1, base::ValueKind::Value));
     for part in [table::DumpPart::Layout, table::DumpPart::Properties, table::DumpPart::Index, table::DumpPart::Entries]
     {
-        let _ = table::dump(&table, part, &mut |_| true);
+        let _ = table::dump_any(&AnyTable::BlockBased(table.clone()), part, &mut |_| true);
     }
     forward(&table)
 }

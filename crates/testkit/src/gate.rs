@@ -173,6 +173,10 @@ impl RwMapping for Gated<Arc<dyn RwMapping>> {
     fn truncate_on_drop(&self, len: u64) {
         self.inner.truncate_on_drop(len);
     }
+
+    fn cut(&self, len: u64) -> Result<()> {
+        self.inner.cut(len)
+    }
 }
 
 impl SharedFile for Gated<Arc<dyn SharedFile>> {

@@ -16,7 +16,7 @@ pub struct Profile {
 }
 
 /// All profiles; the first is the one to begin with.
-pub const ALL: [Profile; 6] = [
+pub const ALL: [Profile; 8] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -53,6 +53,22 @@ pub const ALL: [Profile; 6] = [
         family: "write_buffer_size=64K;min_write_buffer_number_to_merge=16;max_write_buffer_number=40;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
                  level0_file_num_compaction_trigger=2;compression=kNoCompression",
+    },
+    Profile {
+        // Memtables lie in files, which become tables.
+        name: "converted",
+        db: "log_file_bytes=64K;max_manifest_file_size=2048",
+        family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
+                 max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2;\
+                 compression=kLZ4Compression",
+    },
+    Profile {
+        // Memtables are written out as tables; few of those are open at a time, and some move down as they are.
+        name: "dumped",
+        db: "log_file_bytes=64K;max_open_files=4;large_batch_bytes=10K",
+        family: "write_buffer_size=64K;memtable_factory={id=skip_list;convert_to_sst=kDumpMem};paranoid_file_checks=true;\
+                 target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
+                 level0_file_num_compaction_trigger=3;compression=kNoCompression",
     },
     Profile {
         name: "defaults",

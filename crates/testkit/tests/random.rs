@@ -93,6 +93,16 @@ fn queued() {
 }
 
 #[test]
+fn converted() {
+    run_seeds("converted");
+}
+
+#[test]
+fn dumped() {
+    run_seeds("dumped");
+}
+
+#[test]
 fn defaults() {
     run_seeds("defaults");
 }

@@ -187,6 +187,33 @@ fn a_mapped_file_is_its_mapping() {
 
 #[test]
 #[cfg_attr(miri, ignore)]
+fn a_mapped_file_that_was_cut_is_appended_to_and_grows_no_more() {
+    everywhere(|vfs, dir| {
+        let path = dir.join("m");
+        let Ok(mapping) = vfs.create_mapped(&path, 100_000) else { return };
+        mapping.ensure(50_000).unwrap();
+        let memory = std::sync::Arc::clone(&mapping).memory().unwrap();
+        mapping.write(4000, &[7; 16]);
+        mapping.cut(4100).unwrap();
+        assert_eq!((mapping.allocated(), vfs.metadata(&path).unwrap().len), (8192, 8192));
+        mapping.ensure(8192).unwrap();
+        assert_eq!(kind_of(mapping.ensure(8193)), ErrorKind::InvalidArgument);
+        mapping.populate(0, 100_000);
+        let mut file = vfs.open_append(&path).unwrap();
+        file.append(&[9; 5], CLASS).unwrap();
+        mapping.cut(100_000).unwrap();
+        let mut buf = [0; 16];
+        mapping.read(4000, &mut buf);
+        assert_eq!(buf, [7; 16]);
+        drop((mapping, memory));
+        let read = vfs.map_read(&path).unwrap();
+        assert_eq!(read.as_ref().as_ref()[4000..4016], [7; 16]);
+        assert_eq!(read.as_ref().as_ref()[8192..], [9; 5]);
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
 fn stores_by_address_are_the_files() {
     everywhere(|vfs, dir| {
         let path = dir.join("m");

@@ -136,7 +136,7 @@ pub trait RwMapping: Send + Sync {
     /// The mapping's memory, for users who keep structures in it and synchronise access themselves. Only bytes below
     /// [`allocated`](RwMapping::allocated) may be touched: a store beyond can raise a signal. [`read`](RwMapping::read)
     /// and [`write`](RwMapping::write) see such stores and are seen by such loads; who mixes both on the same words must
-    /// order them. The file is not cut ([`truncate_on_drop`](RwMapping::truncate_on_drop)) before the memory is dropped.
+    /// order them. [`truncate_on_drop`](RwMapping::truncate_on_drop) does not cut the file before the memory is dropped.
     ///
     /// # Errors
     /// `Unsupported` where the implementation must see each store, as wrappers that test something do.
@@ -149,6 +149,14 @@ pub trait RwMapping: Send + Sync {
 
     /// Cuts the file to `len` bytes when the mapping is dropped, giving back extents that were allocated ahead.
     fn truncate_on_drop(&self, len: u64);
+
+    /// Gives back now what was allocated behind `len`, rounded up to pages, and allocates nothing from then on, so that the
+    /// file can be appended to. The caller answers for it that nobody touches what is cut off, then or later: that can raise
+    /// a signal.
+    ///
+    /// # Errors
+    /// What cutting the file yields; what was to be cut off may not be touched all the same.
+    fn cut(&self, len: u64) -> Result<()>;
 }
 
 /// Held while a database is open; released when dropped.

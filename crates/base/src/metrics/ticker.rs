@@ -113,6 +113,12 @@ named_metrics! {
         /// A range latch of an ingest.
         StallIngestMicros => "spillway.stall.ingest.micros",
         LargeBatches => "spillway.large.batches",
+        /// Flushes by the way that they went.
+        FlushesRewritten => "spillway.flush.rewritten",
+        FlushesConverted => "spillway.flush.converted",
+        FlushesLinked => "spillway.flush.linked",
+        /// Memtables that were rewritten because they could not become tables.
+        FlushesFallenBack => "spillway.flush.fallen.back",
         /// Ingests, by family: put under the mutable memtable, or above it with a fresh one on top.
         IngestUnder => "spillway.ingest.under",
         IngestAbove => "spillway.ingest.above",

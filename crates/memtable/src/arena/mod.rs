@@ -275,9 +275,9 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         self.header > 0
     }
 
-    /// The file that the arena lies in.
+    /// The file that the arena lies in, from which nothing is handed out any more.
     pub(crate) fn file(&self) -> Option<SealedFile<'_>> {
-        self.region.file()
+        self.region.file(self.allocated())
     }
 
     /// What was handed out, and all before it.

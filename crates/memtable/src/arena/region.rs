@@ -46,27 +46,41 @@ struct File {
 }
 
 /// The file that a sealed memtable lies in.
-pub struct SealedFile<'a>(&'a File);
+pub struct SealedFile<'a> {
+    file: &'a File,
+    image_bytes: u64,
+}
 
 impl SealedFile<'_> {
     pub fn place(&self) -> &ImageFile {
-        &self.0.place
+        &self.file.place
     }
 
     /// Bytes of the file: the image, and behind it what was allocated ahead, zeros.
     pub fn file_bytes(&self) -> u64 {
-        self.0.mapping.allocated()
+        self.file.mapping.allocated()
+    }
+
+    /// Gives back what was allocated ahead, all but the rest of the image's last page, for good: what is appended to the file
+    /// then lies behind the image.
+    ///
+    /// # Errors
+    /// What cutting the file yields. The memtable is as it was, and its file may be longer than
+    /// [`file_bytes`](SealedFile::file_bytes) says.
+    pub fn give_back_the_rest(&self) -> Result<()> {
+        // Readers follow references into the image only, and pages are populated below what is allocated.
+        self.file.mapping.cut(self.image_bytes)
     }
 
     /// # Errors
     /// As [`RwMapping::sync`] (D4).
     pub fn sync(&self, class: IoClass) -> Result<()> {
-        self.0.mapping.sync(class)
+        self.file.mapping.sync(class)
     }
 
     /// The file stays when the memtable goes: its name is another's now.
     pub fn keep(&self) {
-        self.0.is_kept.store(true, Relaxed);
+        self.file.is_kept.store(true, Relaxed);
     }
 }
 
@@ -93,7 +107,9 @@ impl Region {
                 return Err(e);
             }
             Some(Err(error)) => {
-                tracing::warn!(%error, "the memtable is made in memory only, not in its file");
+                if config.image.is_some_and(|image| !image.told.swap(true, Relaxed)) {
+                    tracing::warn!(%error, "memtables are made in memory only, where their files cannot be made");
+                }
                 Backing::unnamed(config)?
             }
             None => Backing::unnamed(config)?,
@@ -111,12 +127,13 @@ impl Region {
     }
 
     pub(super) fn is_file(&self) -> bool {
-        self.file().is_some()
+        matches!(self.backing, Backing::File(_))
     }
 
-    pub(super) fn file(&self) -> Option<SealedFile<'_>> {
+    /// `image_bytes`: what was handed out, and all before it.
+    pub(super) fn file(&self, image_bytes: usize) -> Option<SealedFile<'_>> {
         match &self.backing {
-            Backing::File(file) => Some(SealedFile(file)),
+            Backing::File(file) => Some(SealedFile { file, image_bytes: image_bytes as u64 }),
             Backing::Heap(_) | Backing::Anonymous(_) | Backing::Image(_) => None,
         }
     }

@@ -10,7 +10,7 @@ use super::*;
 const MIB: usize = 1 << 20;
 
 fn image(vfs: &Arc<MemoryVfs>) -> ImageFile {
-    ImageFile { vfs: Arc::clone(vfs) as Arc<dyn Vfs>, path: "/image".into() }
+    ImageFile::new(Arc::clone(vfs) as Arc<dyn Vfs>, "/image")
 }
 
 /// Stores a number in each granule that is allocated until nothing more can be reserved; says how many.
@@ -160,7 +160,7 @@ fn a_file_system_that_fails_makes_a_memtable_full_or_nameless_and_never_worse() 
                 let faulty = FaultVfs::new(Arc::clone(&memory) as Arc<dyn Vfs>);
                 let rule = Rule::new(Fault::Error(code)).on(operation).nth(nth);
                 faulty.inject(if sticky { rule.sticky() } else { rule });
-                let file = ImageFile { vfs: faulty, path: "/image".into() };
+                let file = ImageFile::new(faulty, "/image");
                 let config = ArenaConfig { image: Some(&file), ..ArenaConfig::new(capacity) };
                 let arena = Arena::with(&config).expect("a failing file system is gone around");
                 let stored = fill(&arena, PAGE / GRANULE_BYTES) as usize * GRANULE_BYTES;
@@ -180,7 +180,7 @@ fn a_file_that_can_be_neither_used_nor_removed_is_left_and_told() {
     let faulty = FaultVfs::new(Arc::clone(&memory) as Arc<dyn Vfs>);
     faulty.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Allocate).sticky());
     faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::RemoveFile));
-    let file = ImageFile { vfs: faulty, path: "/image".into() };
+    let file = ImageFile::new(faulty, "/image");
     let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(MIB) }).expect("made in memory");
     assert!(arena.file().is_none());
     assert_eq!(memory.read_file(&file.path).expect("left").len(), 0);
@@ -221,7 +221,7 @@ fn a_full_disk_is_never_a_signal() {
             println!("skipped: no file system can be mounted here");
             continue;
         };
-        let file = ImageFile { vfs: RealVfs::new(), path: mounted.0.join("image") };
+        let file = ImageFile::new(RealVfs::new(), mounted.0.join("image"));
         for commits_ahead in [false, true] {
             let config = ArenaConfig { image: Some(&file), commits_ahead, ..ArenaConfig::new(64 * MIB) };
             let arena = Arena::with(&config).expect("made");

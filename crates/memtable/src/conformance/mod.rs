@@ -46,7 +46,7 @@ fn config(order: UserOrder, capacity_bytes: usize) -> MemtableConfig {
 fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {
     let mut config = config.clone();
     if option == IN_A_FILE {
-        config.image = Some(ImageFile { vfs: MemoryVfs::new(1), path: "/image".into() });
+        config.image = Some(ImageFile::new(MemoryVfs::new(1), "/image"));
     }
     factory_from_option_string(option).expect("known").create(&config).expect("created")
 }

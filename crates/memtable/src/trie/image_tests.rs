@@ -42,7 +42,7 @@ struct Seen {
 impl<const SHIFT: u32> Watched<SHIFT> {
     fn new() -> Self {
         let vfs = MemoryVfs::new(1);
-        let file = ImageFile { vfs: vfs.clone(), path: "/image".into() };
+        let file = ImageFile::new(vfs.clone(), "/image");
         let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(CAPACITY) }).expect("made");
         assert!(arena.file().is_some());
         let inner = ArenaMemory::new(arena).expect("room for a head");

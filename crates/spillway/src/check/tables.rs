@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, InternalOrder, ParsedKey, Result, SeqNo, UserOrder};
-use table::{BlockBasedTable, Table, TableContext, TableReadOptions};
+use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
 use super::Check;
@@ -109,7 +109,7 @@ impl Check<'_> {
             class: IoClass::Other,
             ..TableContext::default()
         };
-        let table = BlockBasedTable::open(file, path, meta.physical_bytes(), &context)?;
+        let table = open_any(self.vfs(), file, path, meta.physical_bytes(), &context)?.into_table();
         if self.verified.insert(meta.physical_number()) {
             table.verify()?;
         }

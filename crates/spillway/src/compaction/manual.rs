@@ -171,7 +171,7 @@ impl Call<'_> {
         }
         let bottom = deepest.max(base);
         let before = match self.options.bottommost_level_compaction {
-            _ if deepest == 0 => NO_NUMBER, // what was in level 0 alone has just been written, or moved
+            _ if deepest == 0 && base > 0 => NO_NUMBER, // what was in level 0 alone has just been written, or moved
             BottommostLevelCompaction::Skip => NO_NUMBER,
             BottommostLevelCompaction::IfHaveCompactionFilter if !has_filter => NO_NUMBER,
             BottommostLevelCompaction::ForceOptimized => first_new,

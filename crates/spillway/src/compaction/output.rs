@@ -48,6 +48,26 @@ impl FamilyRules {
             options: family.options(),
         }
     }
+
+    /// Empty for none.
+    pub fn merge_operator_name(&self) -> String {
+        self.options.merge_operator.as_ref().map_or_else(String::new, |operator| operator.name().to_owned())
+    }
+
+    /// What a table says of where it comes from: its times are those of its oldest entry, about, and of the file.
+    pub fn origin(&self, context: &Context, number: FileNumber, (oldest_s, created_s): (u64, u64)) -> TableOrigin {
+        TableOrigin {
+            family: Some(self.id),
+            family_name: self.name.clone(),
+            db_id: context.db_id.clone(),
+            session_id: context.session_id.clone(),
+            host_id: String::new(),
+            file_number: number,
+            creation_time_s: oldest_s,
+            oldest_key_time_s: 0,
+            file_creation_time_s: created_s,
+        }
+    }
 }
 
 /// What all tables of one job have in common.
@@ -179,18 +199,8 @@ impl<'a> Outputs<'a> {
             compression: rules.compression,
             compression_options,
             prefix_extractor: options.prefix_extractor(),
-            merge_operator: options.merge_operator.as_ref().map_or_else(String::new, |m| m.name().to_owned()),
-            origin: TableOrigin {
-                family: Some(rules.family.id),
-                family_name: rules.family.name.clone(),
-                db_id: context.db_id.clone(),
-                session_id: context.session_id.clone(),
-                host_id: String::new(),
-                file_number: number,
-                creation_time_s: rules.oldest_ancestor_time,
-                oldest_key_time_s: 0,
-                file_creation_time_s: creation_time,
-            },
+            merge_operator: rules.family.merge_operator_name(),
+            origin: rules.family.origin(context, number, (rules.oldest_ancestor_time, creation_time)),
             ingestable: false,
             path: path.to_owned(),
             class: rules.class,
@@ -266,7 +276,11 @@ pub(super) fn check_stop(stop: &dyn Fn() -> bool) -> Result<()> {
 }
 
 /// First and last internal key of points and tombstones together.
-fn bounds(order: &InternalOrder, summary: &TableSummary, tombstones: &[RangeTombstone]) -> Option<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn bounds(
+    order: &InternalOrder,
+    summary: &TableSummary,
+    tombstones: &[RangeTombstone],
+) -> Option<(Vec<u8>, Vec<u8>)> {
     let (first, last) = summary.point_bounds.clone().unzip();
     let starts = tombstones.iter().map(|t| encode(&t.start, t.seq, ValueKind::RangeDeletion));
     let ends = tombstones.iter().map(|t| encode(&t.end, SeqNo::MAX, ValueKind::RangeDeletion));

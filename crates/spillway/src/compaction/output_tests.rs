@@ -10,6 +10,7 @@ use crate::compaction::cutter::CutLimits;
 use crate::compaction::entries::EntryRules;
 use crate::context::FileNumbers;
 use crate::flush::held::MemtableMaking;
+use crate::flush::ways::FlushCounts;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
@@ -23,11 +24,12 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         vfs,
         dir: DIR.into(),
         options: DbOptions::default(),
-        numbers: FileNumbers::starting_at(FileNumber(100)),
+        numbers: Arc::new(FileNumbers::starting_at(FileNumber(100))),
         memtable_ids: AtomicU64::new(0),
         memtables: MemtableMaking::inline(),
         tasks: Tasks::new(true),
         statistics: None,
+        flushes: FlushCounts::default(),
         listeners: Vec::new(),
         db_id: "id".into(),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),

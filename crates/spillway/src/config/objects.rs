@@ -59,7 +59,7 @@ const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] = &[
 const TABLE_CLASSES_UNSUPPORTED: &[(&str, &str)] = &[
     ("DispatcherTable", "a table format per level is not implemented; use BlockBasedTable"),
     ("DispatherTable", "a table format per level is not implemented; use BlockBasedTable"),
-    ("CSPPMemTabTable", "memtables do not become tables yet; use BlockBasedTable"),
+    ("CSPPMemTabTable", "such tables come of the memtable's `convert_to_sst`; use BlockBasedTable for what is written"),
     ("SingleFastTable", "only BlockBasedTable is there"),
     ("SimpleTopTable", "only BlockBasedTable is there"),
     ("ToplingZipTable", "only BlockBasedTable is there"),

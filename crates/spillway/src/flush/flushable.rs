@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, LookupKey, Result, SeqNo};
-use memtable::{Entry, Memtable};
+use memtable::{Conversion, Entry, Memtable};
 use parking_lot::Mutex;
 use table::{TableReadOptions, TableValue, Visit};
 
@@ -42,6 +42,11 @@ pub trait Flushable: Send + Sync {
 
     /// The memtable, where this is one.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
+
+    /// How the memtable is to become a table; `None` where its entries are to be written into one.
+    fn conversion(&self) -> Option<Conversion> {
+        None
+    }
 
     /// The ingest, where this is one: its flush gives its tables levels, and writes nothing.
     fn as_ingest(&self) -> Option<&QueuedIngest> {
@@ -187,5 +192,9 @@ impl Flushable for QueuedMemtable {
 
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
         Some(self.memtable())
+    }
+
+    fn conversion(&self) -> Option<Conversion> {
+        self.held.conversion()
     }
 }

@@ -10,17 +10,14 @@ use parking_lot::{Condvar, Mutex};
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
+use crate::flush::build::{Built, build};
 use crate::flush::job::FlushPlan;
-use crate::flush::rewrite;
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
-
-/// What was written for a plan; `None` where everything in its entries turned out to be deleted or shadowed.
-type Built = Option<FileMeta>;
 
 impl Core {
     /// Runs plans of different families to their end.
@@ -76,10 +73,11 @@ impl Core {
         placed.iter().for_each(|event| self.context.notify(event));
         for (plan, table) in rewrites.iter().zip(&tables) {
             let Some(table) = table else { continue };
-            let family = plan.family.name().to_owned();
+            let (family, way) = (plan.family.name().to_owned(), table.way);
+            let (number, bytes) = (table.meta.number, table.meta.file_bytes);
             let duration_us = (self.context.vfs.now().saturating_sub(start)).as_micros() as u64;
-            tracing::info!(family, table = table.number.0, bytes = table.file_bytes, duration_us, "flushed");
-            self.context.notify(&Event::FlushEnd { family, table: table.number, bytes: table.file_bytes, duration_us });
+            tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
+            self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
         }
         Ok(())
     }
@@ -103,10 +101,11 @@ impl Core {
         let installed = self.install_all(changes)?;
         for ((plan, table), installed) in plans.iter().zip(tables).zip(installed) {
             if installed {
+                table.as_ref().inspect(|table| table.installed(plan));
                 continue;
             }
             if let Some(table) = table {
-                remove_table(&self.context, table);
+                remove_table(&self.context, &table.meta);
             }
             if !plan.family.is_dropped() {
                 return Err(Error::corruption("a flush's memtables left their queue while it ran"));
@@ -116,10 +115,11 @@ impl Core {
     }
 }
 
-fn change_of<'a>(plan: &'a FlushPlan, table: &Built) -> Change<'a> {
+fn change_of<'a>(plan: &'a FlushPlan, table: &'a Built) -> Change<'a> {
     let mut edit = VersionEdit::new(plan.family.id());
-    edit.added.extend(table.iter().map(|table| (0, table.clone())));
-    Change { edit, inputs: &[], compaction: None, flushed: &plan.entries, adopted: &[] }
+    edit.added.extend(table.iter().map(|table| (0, table.meta.clone())));
+    let adopted = table.as_ref().map_or(&[][..], |table| table.adopted.as_slice());
+    Change { edit, inputs: &[], compaction: None, flushed: &plan.entries, adopted }
 }
 
 /// A table that nothing names; left for the next open where it cannot be deleted.
@@ -146,7 +146,7 @@ enum Stage {
 /// Builds the tables of all plans, on this thread and on those that are idle.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
-        return Ok(vec![rewrite::run(context, plan, snapshots)?]);
+        return Ok(vec![build(context, plan, snapshots)?]);
     }
     let builds: Vec<Arc<Build>> = plans.iter().map(|plan| Arc::new(Build::new(plan.clone()))).collect();
     for build in builds.iter().skip(1) {
@@ -156,7 +156,7 @@ fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &Captu
     builds.iter().for_each(|build| build.run_if_waiting(context, snapshots));
     let results: Vec<Result<Built>> = builds.iter().map(|build| build.result()).collect();
     if results.iter().any(Result::is_err) {
-        results.iter().flatten().flatten().for_each(|table| remove_table(context, table));
+        results.iter().flatten().flatten().for_each(|table| remove_table(context, &table.meta));
     }
     results.into_iter().collect()
 }
@@ -175,7 +175,7 @@ impl Build {
             *stage = Stage::Claimed;
         }
         let ending = Ending(self);
-        let result = rewrite::run(context, &self.plan, snapshots);
+        let result = build(context, &self.plan, snapshots);
         ending.with(result);
     }
 

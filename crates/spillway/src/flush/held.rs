@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use memtable::{Background, Memtable};
+use memtable::{Background, Conversion, Memtable};
 
+use crate::flush::images::ImageNames;
 use crate::write::memory::{Charge, MemtableMemory};
 
 /// What memtables are made with.
@@ -12,12 +13,14 @@ use crate::write::memory::{Charge, MemtableMemory};
 pub struct MemtableMaking {
     pub background: Background,
     pub memory: Arc<MemtableMemory>,
+    /// `None` where no memtable becomes a table.
+    pub images: Option<Arc<ImageNames>>,
 }
 
 impl MemtableMaking {
     /// Without a limit or a thread.
     pub fn inline() -> Self {
-        MemtableMaking { background: Background::inline(), memory: MemtableMemory::new(0) }
+        MemtableMaking { background: Background::inline(), memory: MemtableMemory::new(0), images: None }
     }
 }
 
@@ -28,13 +31,26 @@ pub struct HeldMemtable {
     charge: Arc<Charge>,
     capacity_bytes: usize,
     background: Background,
+    conversion: Option<Conversion>,
 }
 
 impl HeldMemtable {
     /// `capacity_bytes` is what the memtable can have reserved.
     pub fn new(memtable: Arc<dyn Memtable>, capacity_bytes: usize, making: &MemtableMaking) -> Self {
         let charge = Charge::new(&making.memory, memtable.memory_bytes());
-        HeldMemtable { memtable: Some(memtable), charge, capacity_bytes, background: making.background.clone() }
+        let background = making.background.clone();
+        HeldMemtable { memtable: Some(memtable), charge, capacity_bytes, background, conversion: None }
+    }
+
+    /// The same, to become a table.
+    pub fn to_be_converted(mut self, conversion: Option<Conversion>) -> Self {
+        self.conversion = conversion;
+        self
+    }
+
+    /// How it is to become a table; `None` where its entries are to be written into one.
+    pub fn conversion(&self) -> Option<Conversion> {
+        self.conversion
     }
 
     #[inline]

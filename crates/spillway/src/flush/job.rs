@@ -19,8 +19,8 @@ pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2). All of them ingests, whose tables are linked, or none, and they are
-    /// rewritten as one table.
+    /// Oldest first, from the queue's old end (Q2). All of them ingests, whose tables are linked, or none, and one table
+    /// is made of them.
     pub entries: Vec<Arc<dyn Flushable>>,
     /// The largest number in them.
     pub through: SeqNo,
@@ -37,15 +37,21 @@ impl FlushPlan {
     }
 }
 
-/// A run of entries at a queue's old end that leave it the same way, oldest first: the longest, of memtables. An ingest with
-/// an excise is the first of its run: it is to find in tables whatever it removes. `queue` is youngest first.
+/// A run of entries at a queue's old end that leave it the same way, oldest first: the longest, of memtables. One that is to
+/// become a table leaves alone. An ingest with an excise is the first of its run: it is to find in tables whatever it
+/// removes. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
     let is_ingest = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some();
     let excises = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(|ingest| ingest.excise().is_some());
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
-    let rest = queue.iter().rev().skip(1);
+    let leaves_alone = |entry: &Arc<dyn Flushable>| entry.conversion().is_some();
+    let rest = queue.iter().rev().skip(1).take_while(|entry| !leaves_alone(entry));
     let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry) && !is_held(entry));
-    let entries_max = if is_ingest(first) { INGESTS_MAX } else { usize::MAX };
+    let entries_max = match () {
+        () if leaves_alone(first) => 1,
+        () if is_ingest(first) => INGESTS_MAX,
+        () => usize::MAX,
+    };
     std::iter::once(first).chain(alike).take(entries_max).cloned().collect()
 }
 

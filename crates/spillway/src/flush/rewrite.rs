@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use base::metrics::{Histogram, Ticker, record, tick};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, Result};
 use table::TableReadOptions;
@@ -22,7 +21,6 @@ use crate::version::table_file::FileMeta;
 /// # Errors
 /// The file system's; nothing is left behind then.
 pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
-    let start = context.vfs.now();
     for memtable in plan.entries.iter().filter_map(|entry| entry.as_memtable()) {
         memtable.seal();
     }
@@ -35,20 +33,14 @@ pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapsh
     for entry in &plan.entries {
         tombstones.extend(entry.tombstones()?);
     }
-    let table = match cursors.len() {
+    match cursors.len() {
         // One memtable passes through without a heap.
-        1 => write(context, plan, captured, (cursors.swap_remove(0), tombstones))?,
+        1 => write(context, plan, captured, (cursors.swap_remove(0), tombstones)),
         _ => {
             let merged = MergingCursor::new(plan.family.order().clone(), cursors);
-            write(context, plan, captured, (merged, tombstones))?
+            write(context, plan, captured, (merged, tombstones))
         }
-    };
-    let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
-    record(&context.statistics, Histogram::FlushTime, micros);
-    let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
-    let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
-    tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
-    Ok(table)
+    }
 }
 
 /// Writes a table that holds one range tombstone and nothing else.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use base::extend::Event;
+use base::extend::{Event, FlushWay};
 use base::metrics::{Histogram, Ticker, record, tick};
 use base::{Error, Result};
 
@@ -77,6 +77,7 @@ impl Core {
             self.end_reservation(plan, reservation);
             // After an error nobody knows whether the edit is durable: what it names must stay.
             if installed? {
+                self.context.flushes.note(&self.context.statistics, FlushWay::Link);
                 let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.context.statistics, Histogram::IngestLink, micros);
                 return Ok(self.note_placed(plan, &linked));

@@ -10,6 +10,11 @@ use crate::replay::remove_quietly;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 
+/// Whether the image is of a memtable that no longer is: those of this process's memtables have numbers of its own.
+fn is_left_image(core: &Core, number: FileNumber) -> bool {
+    number < core.first_own_file
+}
+
 /// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
 /// only there: logs elsewhere were not replayed.
 pub(super) fn remove(core: &Core) -> Result<()> {
@@ -24,6 +29,7 @@ pub(super) fn remove(core: &Core) -> Result<()> {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
+        FileType::MemtableImage => is_left_image(core, number),
         FileType::RocksLog | FileType::Temp | FileType::Options => true,
         FileType::Current | FileType::Identity | FileType::Lock => false,
     };

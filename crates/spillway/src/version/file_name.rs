@@ -18,6 +18,8 @@ pub enum FileType {
     Log,
     /// `NNNNNN.spbatch`: a log of ours that holds one large batch, which a record in another log commits.
     LargeBatch,
+    /// `NNNNNN.spmem`: the memory of a memtable, which may become the table of that number.
+    MemtableImage,
     /// `NNNNNN.log`: RocksDB's log; read and deleted, never written.
     RocksLog,
     /// `MANIFEST-NNNNNN`
@@ -50,10 +52,11 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 10] = [
+const SHAPES: [(FileType, Shape); 11] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
     (FileType::LargeBatch, Shape::Numbered(".spbatch")),
+    (FileType::MemtableImage, Shape::Numbered(".spmem")),
     (FileType::RocksLog, Shape::Numbered(".log")),
     (FileType::Temp, Shape::Numbered(".dbtmp")),
     (FileType::Manifest, Shape::Prefixed("MANIFEST-")),

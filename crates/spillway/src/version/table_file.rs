@@ -189,11 +189,16 @@ impl TableFile {
         if let Some(open) = self.open.load_full() {
             return Ok(open);
         }
-        let open = Arc::new(OpenTable(self.store.open(&self.meta)?));
+        Ok(self.take_open(self.store.open(&self.meta)?))
+    }
+
+    /// Keeps an open table, until its slot is taken.
+    pub(super) fn take_open(&self, table: Arc<dyn Table>) -> Arc<OpenTable> {
+        let open = Arc::new(OpenTable(table));
         self.touch();
         self.open.store(Some(open.clone()));
         self.store.slots().took_slot(self.me.clone());
-        Ok(open)
+        open
     }
 
     pub fn is_open(&self) -> bool {

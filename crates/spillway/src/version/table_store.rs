@@ -38,6 +38,13 @@ impl TableStore {
         TableFile::new(meta, TableLife::new(file, self.purge.clone()), self.clone())
     }
 
+    /// As [`file`](Self::file), of a table that is open already.
+    pub fn open_file(self: &Arc<Self>, meta: FileMeta, table: Arc<dyn Table>) -> Arc<TableFile> {
+        let file = self.file(meta);
+        file.take_open(table);
+        file
+    }
+
     pub(super) fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
         self.opener.open(meta)
     }

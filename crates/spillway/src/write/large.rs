@@ -209,12 +209,12 @@ fn indexed(batch: &WriteBatch, family: FamilyId, held: HeldMemtable, numbers_bef
 
 /// A memtable with room for a part reserved, however much that is.
 fn with_room(part: &Part<'_>) -> Result<HeldMemtable> {
-    let held = part.family.create_memtable(0)?;
+    let held = part.family.create_batch_memtable(0)?;
     let room = part.room_in(&**held.memtable());
     if held.memtable().try_reserve(room) {
         return Ok(held);
     }
-    let held = part.family.create_memtable(room)?;
+    let held = part.family.create_batch_memtable(room)?;
     if !held.memtable().try_reserve(room) {
         return Err(Error::invalid_argument(format!("a batch needs a memtable of {room} bytes, which cannot be made")));
     }

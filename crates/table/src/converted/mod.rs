@@ -43,8 +43,6 @@ pub struct ConvertedTable {
     path: PathBuf,
     file_bytes: u64,
     image_bytes: u64,
-    /// The memory is the file's, not what the file was made of.
-    is_mapped: bool,
     properties: Properties,
     order: InternalOrder,
     /// First and last user key of the point entries.
@@ -66,7 +64,6 @@ struct Parts {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
     file_bytes: u64,
-    is_mapped: bool,
     properties: Properties,
     order: InternalOrder,
 }
@@ -87,7 +84,6 @@ impl ConvertedTable {
             file,
             path: path.to_owned(),
             file_bytes: summary.file_bytes,
-            is_mapped: false,
             properties: summary.properties.clone(),
             order: order.clone(),
         };
@@ -102,7 +98,7 @@ impl ConvertedTable {
         }
         let (base, image_bytes) = (image.as_ptr().addr(), image.len() as u64);
         let (span, anchors) = (span_of(&memtable), OnceLock::new());
-        let Parts { file, path, file_bytes, is_mapped, properties, order } = parts;
+        let Parts { file, path, file_bytes, properties, order } = parts;
         Ok(ConvertedTable {
             memtable,
             bytes,
@@ -111,7 +107,6 @@ impl ConvertedTable {
             path,
             file_bytes,
             image_bytes,
-            is_mapped,
             properties,
             order,
             span,

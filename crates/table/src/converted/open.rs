@@ -52,7 +52,6 @@ impl ConvertedTable {
             file,
             path: path.to_owned(),
             file_bytes,
-            is_mapped: true,
             properties: tail.properties,
             order: context.order.clone(),
         };

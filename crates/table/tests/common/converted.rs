@@ -49,7 +49,7 @@ pub fn memtable_of(
     let payload: usize = entries.iter().map(|(key, value)| key.len() + value.len() + 300).sum();
     let mut config = MemtableConfig::new(order.clone(), FamilyId(3), (64 << 10) + 2 * payload);
     if how == How::Mapped {
-        config.image = Some(ImageFile { vfs: vfs.clone(), path: IMAGE.into() });
+        config.image = Some(ImageFile::new(vfs.clone(), IMAGE));
     }
     let memtable = factory_from_option_string(&option).expect("known").create(&config).expect("created");
     let insert = |user_key: &[u8], seq, kind, value: &[u8]| {

@@ -118,4 +118,8 @@ impl RwMapping for FaultHandle<Arc<dyn RwMapping>> {
     fn truncate_on_drop(&self, len: u64) {
         self.inner.truncate_on_drop(len);
     }
+
+    fn cut(&self, len: u64) -> Result<()> {
+        self.faults.call(Operation::Truncate, None, &self.path, || self.inner.cut(len))
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Result};
+use parking_lot::Mutex;
 
 use super::handle::MemoryFile;
 use super::window::Window;
@@ -45,6 +46,8 @@ pub(super) struct MemoryRwMapping {
     file: MemoryFile,
     capacity: u64,
     allocated: AtomicU64,
+    /// As of a real one: it grows no more.
+    is_cut: Mutex<bool>,
     /// `u64::MAX` for none.
     cut_at: AtomicU64,
     /// Made when somebody asks for the address.
@@ -55,7 +58,7 @@ impl MemoryRwMapping {
     /// `capacity` in whole pages.
     pub(super) fn new(file: MemoryFile, capacity: u64) -> Self {
         let (allocated, cut_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        MemoryRwMapping { file, capacity, allocated, cut_at, window: OnceLock::new() }
+        MemoryRwMapping { file, capacity, allocated, is_cut: Mutex::new(false), cut_at, window: OnceLock::new() }
     }
 
     pub(super) fn whole_pages(capacity: u64) -> Result<u64> {
@@ -86,6 +89,11 @@ impl RwMapping for MemoryRwMapping {
             return Err(Error::invalid_argument(message).at_path(self.file.path()));
         }
         let end = end.next_multiple_of(PAGE_BYTES as u64);
+        let is_cut = self.is_cut.lock();
+        if *is_cut && end > self.allocated() {
+            let error = Error::invalid_argument("a mapped file that was cut grows no more");
+            return Err(error.at_path(self.file.path()));
+        }
         self.file.grow(end)?;
         self.allocated.fetch_max(end, Ordering::AcqRel);
         Ok(())
@@ -130,6 +138,17 @@ impl RwMapping for MemoryRwMapping {
 
     fn truncate_on_drop(&self, len: u64) {
         self.cut_at.store(len, Ordering::Relaxed);
+    }
+
+    fn cut(&self, len: u64) -> Result<()> {
+        let mut is_cut = self.is_cut.lock();
+        *is_cut = true;
+        let end = len.min(self.capacity).next_multiple_of(PAGE_BYTES as u64);
+        if end >= self.allocated() {
+            return Ok(());
+        }
+        self.allocated.store(end, Ordering::Release);
+        self.file.set_len(end)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Invariants, cited by the `unsafe` blocks:
 //! - **M3** From construction to drop, the mapping covers `len` (or `capacity`) bytes at one address.
-//! - **M4** Bytes below `allocated` lie in extents of the file and may be touched; `allocated` only grows, and nothing
-//!   in this process shortens the file before it is unmapped.
+//! - **M4** Bytes below `allocated` lie in extents of the file and may be touched; nothing in this process shortens the
+//!   file below them before it is unmapped. `allocated` only grows, until [`RwMapping::cut`] fixes it for good.
 //! - **M5** Every access that this module makes to a writable mapping is an aligned atomic word. Those who take the
 //!   address ([`RwMapping::memory`]) answer for their own.
 
@@ -91,8 +91,8 @@ pub(super) struct RealRwMapping {
     path: PathBuf,
     /// Stored by `ensure` after the extents exist (M4).
     allocated: AtomicU64,
-    /// One grower at a time.
-    growing: Mutex<()>,
+    /// One grower at a time. True once the file was cut: it grows no more.
+    is_cut: Mutex<bool>,
     /// `u64::MAX` for none.
     cut_at: AtomicU64,
 }
@@ -126,7 +126,7 @@ impl RealRwMapping {
             fd,
             path: path.to_owned(),
             allocated: AtomicU64::new(0),
-            growing: Mutex::new(()),
+            is_cut: Mutex::new(false),
             cut_at: AtomicU64::new(u64::MAX),
         })
     }
@@ -163,7 +163,10 @@ impl RwMapping for RealRwMapping {
             let message = format!("{end} bytes asked of a mapped file of at most {}", self.capacity);
             return Err(Error::invalid_argument(message).at_path(&self.path));
         }
-        let _growing = self.growing.lock();
+        let is_cut = self.is_cut.lock();
+        if *is_cut {
+            return Err(Error::invalid_argument("a mapped file that was cut grows no more").at_path(&self.path));
+        }
         let from = self.allocated();
         // The capacity is whole pages, so rounding up stays below it.
         let end = end.next_multiple_of(PAGE_BYTES as u64);
@@ -236,6 +239,18 @@ impl RwMapping for RealRwMapping {
 
     fn truncate_on_drop(&self, len: u64) {
         self.cut_at.store(len, Ordering::Relaxed);
+    }
+
+    fn cut(&self, len: u64) -> Result<()> {
+        let mut is_cut = self.is_cut.lock();
+        *is_cut = true;
+        // Past the capacity nothing is allocated.
+        let end = len.min(self.capacity).next_multiple_of(PAGE_BYTES as u64);
+        if end >= self.allocated() {
+            return Ok(());
+        }
+        self.allocated.store(end, Ordering::Release);
+        retry_on_intr(|| rustix::fs::ftruncate(&self.fd, end)).map_err(|e| os_error("truncate", &self.path, e))
     }
 }
 

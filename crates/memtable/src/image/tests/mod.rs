@@ -39,7 +39,7 @@ impl Subject {
     fn new(option: &str, order: UserOrder, capacity: usize) -> Self {
         let vfs = MemoryVfs::new(1);
         let mut config = MemtableConfig::new(InternalOrder::new(order), FamilyId::DEFAULT, capacity);
-        config.image = Some(ImageFile { vfs: vfs.clone(), path: "/image".into() });
+        config.image = Some(ImageFile::new(vfs.clone(), "/image"));
         let memtable = factory_from_option_string(option).expect("known").create(&config).expect("created");
         Subject { memtable, vfs, order: config.order, ops: Vec::new() }
     }

@@ -77,7 +77,7 @@ fn keys_and_values_of_any_length_pass() {
 fn a_skiplist_with_a_filter_passes() {
     let vfs = MemoryVfs::new(1);
     let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 20);
-    config.image = Some(ImageFile { vfs: vfs.clone(), path: "/image".into() });
+    config.image = Some(ImageFile::new(vfs.clone(), "/image"));
     config.bloom_ratio = 0.1;
     let memtable = factory_from_option_string("skip_list").expect("known").create(&config).expect("created");
     assert!(put(&*memtable, b"k", 1, ValueKind::Value, b"v"));
@@ -166,7 +166,7 @@ fn a_memtable_that_cannot_be_made_leaves_no_file() {
         let vfs = MemoryVfs::new(1);
         let factory = factory_from_option_string(option).expect("known");
         let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 20);
-        config.image = Some(ImageFile { vfs: vfs.clone(), path: "/image".into() });
+        config.image = Some(ImageFile::new(vfs.clone(), "/image"));
         config.bloom_ratio = 0.9;
         assert!(factory.create(&config).is_err());
         config.bloom_ratio = 0.0;

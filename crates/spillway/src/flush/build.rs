@@ -1,0 +1,84 @@
+//! How a flush makes its table: the one place that chooses. A memtable that is to become a table is converted, and where
+//! that fails rewritten in the same flush, before anything relies on the conversion; all else is rewritten.
+
+use std::sync::Arc;
+
+use base::Result;
+use base::extend::FlushWay;
+use base::metrics::{Histogram, Ticker, record, tick};
+
+use crate::context::Context;
+use crate::flush::job::FlushPlan;
+use crate::flush::{convert, rewrite};
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::table_file::{FileMeta, TableFile};
+
+/// A table that is durable, and that no version names yet.
+pub(crate) struct BuiltTable {
+    pub meta: FileMeta,
+    pub way: FlushWay,
+    /// Its handle, where it is open already: the memtable it was goes on serving it.
+    pub adopted: Option<Arc<TableFile>>,
+}
+
+/// What was made of a plan; `None` where everything in its entries turned out to be deleted or shadowed.
+pub(crate) type Built = Option<BuiltTable>;
+
+/// Makes a table of what the plan's entries, whose writers are done, hold.
+///
+/// # Errors
+/// The file system's; nothing is left behind then.
+pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<Built> {
+    let start = context.vfs.now();
+    let built = match convert(context, plan) {
+        Some(table) => Some(table),
+        None => rewrite::run(context, plan, snapshots)?.map(BuiltTable::rewritten),
+    };
+    let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
+    record(&context.statistics, Histogram::FlushTime, micros);
+    let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
+    let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
+    tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
+    if let Some(table) = &built {
+        context.flushes.note(&context.statistics, table.way);
+    }
+    Ok(built)
+}
+
+/// `None` where the plan is to be rewritten: from the start, or because its conversion failed and was undone. Its logs are
+/// there still (F1, F2): whatever the failure was, nothing has relied on what it left.
+fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
+    let [entry] = plan.entries.as_slice() else { return None };
+    let (memtable, conversion) = (entry.as_memtable()?, entry.conversion()?);
+    if memtable.entries() == 0 {
+        return None;
+    }
+    match convert::run(context, plan, memtable, conversion) {
+        Ok(table) => Some(table),
+        Err(error) => {
+            tracing::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");
+            context.flushes.note_fall_back(&context.statistics, &error);
+            None
+        }
+    }
+}
+
+impl BuiltTable {
+    fn rewritten(meta: FileMeta) -> Self {
+        BuiltTable { meta, way: FlushWay::Rewrite, adopted: None }
+    }
+
+    /// Says that the table is part of its family now. What a converted memtable holds is the table's memory from then on, and
+    /// no writer waits for it.
+    pub fn installed(&self, plan: &FlushPlan) {
+        if self.way != FlushWay::Convert {
+            return;
+        }
+        for entry in &plan.entries {
+            if let (Some(memtable), Some(charge)) = (entry.as_memtable(), entry.charge()) {
+                plan.family.note_converted(memtable);
+                charge.release();
+            }
+        }
+    }
+}

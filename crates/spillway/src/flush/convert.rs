@@ -1,0 +1,180 @@
+//! A flush without a look at the entries: a sealed memtable's memory becomes a table. A memtable that lies in a file is
+//! given the tail of a table there, and the file its name; one in memory is written out. The memtable goes on serving
+//! reads, as the open table, from the same pages. Format: docs/format/converted.md
+//!
+//! All versions of all keys are in the table, whatever snapshots there are. Until its name is durable nothing relies on
+//! it, and any failure leaves neither the table nor a file that could be taken for it; a file whose sync failed is given
+//! up with it (D4). Keeps F1 as every flush does: the log is synced before the edit that names the table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::extend::{Event, FlushWay};
+use base::metrics::{Ticker, tick};
+use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
+use base::{Error, FileNumber, Result, SeqNo};
+use memtable::image::SealedImage;
+use memtable::{Conversion, Memtable, SealedFile};
+use table::{ConvertConfig, ConvertedTable, Table, TableSummary};
+use vfs::{AppendFile, IfExists, IoClass, RandomFile};
+
+use crate::compaction::output::{FamilyRules, bounds};
+use crate::context::Context;
+use crate::flush::build::BuiltTable;
+use crate::flush::images;
+use crate::flush::job::FlushPlan;
+use crate::meter::MeteredFile;
+use crate::version::table_file::FileMeta;
+
+/// Makes a table of the plan's one memtable, which holds something, and whose writers are done.
+///
+/// # Errors
+/// Whatever kept it from becoming one; the memtable is as it was, sealed.
+pub(crate) fn run(
+    context: &Context,
+    plan: &FlushPlan,
+    memtable: &Arc<dyn Memtable>,
+    conversion: Conversion,
+) -> Result<BuiltTable> {
+    memtable.seal();
+    let image = memtable.image().ok_or_else(|| Error::unsupported("a memtable that has no image"))?;
+    let job = Job::new(context, plan, &image, conversion)?;
+    let (meta, table) = job.run(memtable, &image).inspect_err(|_| job.discard())?;
+    tick(&context.statistics, Ticker::FlushWriteBytes, meta.file_bytes);
+    let handle = plan.family.tables().open_file(meta.clone(), table);
+    context.notify(&Event::TableCreated { path: job.path, bytes: meta.file_bytes });
+    Ok(BuiltTable { meta, way: FlushWay::Convert, adopted: Some(handle) })
+}
+
+/// A conversion under way.
+struct Job<'a> {
+    context: &'a Context,
+    plan: &'a FlushPlan,
+    family: FamilyRules,
+    number: FileNumber,
+    /// Of the table.
+    path: PathBuf,
+    /// Where the file lies until it is given that name.
+    made_at: PathBuf,
+    /// Seconds since the epoch.
+    now_s: u64,
+    sync: bool,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        context: &'a Context,
+        plan: &'a FlushPlan,
+        image: &SealedImage<'_>,
+        conversion: Conversion,
+    ) -> Result<Self> {
+        let place = image.file.as_ref().map(SealedFile::place);
+        let number = match place {
+            Some(place) => images::number_of(place)
+                .ok_or_else(|| Error::unsupported("not the name of a memtable's file").at_path(&place.path))?,
+            None => context.numbers.take(),
+        };
+        let path = context.table_path(number);
+        Ok(Job {
+            context,
+            plan,
+            family: FamilyRules::of(&plan.family),
+            number,
+            made_at: place.map_or_else(|| path.clone(), |place| place.path.clone()),
+            path,
+            now_s: context.vfs.unix_time_us() / 1_000_000,
+            sync: conversion.sync_sst_file,
+        })
+    }
+
+    /// Makes the table durable under its name.
+    fn run(&self, memtable: &Arc<dyn Memtable>, image: &SealedImage<'_>) -> Result<(FileMeta, Arc<ConvertedTable>)> {
+        let summary = table::convert(memtable, self.file_to_append(image)?, &self.config())?;
+        let file = self.open()?;
+        let table = ConvertedTable::of_memtable(memtable.clone(), &summary, file, &self.path, &self.family.order)?;
+        if self.family.options.paranoid_file_checks {
+            table.verify()?;
+        }
+        let meta = self.meta(&summary, memtable.tombstones().as_deref())?;
+        if image.file.is_some() {
+            self.context.vfs.rename(&self.made_at, &self.path)?;
+        }
+        self.context.vfs.sync_dir(&self.context.dir)?;
+        image.file.as_ref().inspect(|file| file.keep());
+        Ok((meta, table))
+    }
+
+    /// The memtable's file, to which the tail is appended, or an empty one.
+    fn file_to_append(&self, image: &SealedImage<'_>) -> Result<Box<dyn AppendFile>> {
+        match &image.file {
+            Some(file) => {
+                file.give_back_the_rest()?;
+                self.context.vfs.open_append(&self.made_at)
+            }
+            None => self.context.vfs.create(&self.made_at, IfExists::Fail),
+        }
+    }
+
+    /// The file by a handle that outlives its present name.
+    fn open(&self) -> Result<Arc<dyn RandomFile>> {
+        let file = self.context.vfs.open(&self.made_at)?;
+        Ok(match self.context.meter() {
+            Some(meter) => Arc::new(MeteredFile { file, meter }),
+            None => file,
+        })
+    }
+
+    fn config(&self) -> ConvertConfig {
+        ConvertConfig {
+            order: self.family.order.clone(),
+            merge_operator: self.family.merge_operator_name(),
+            origin: self.family.origin(self.context, self.number, (self.now_s, self.now_s)),
+            smallest_seq: self.smallest_seq(),
+            largest_seq: self.plan.through,
+            sync: self.sync,
+            path: self.made_at.clone(),
+            class: IoClass::Flush,
+        }
+    }
+
+    /// A bound: nobody has looked at every entry.
+    fn smallest_seq(&self) -> SeqNo {
+        let created_at = self.plan.entries.iter().map(|entry| entry.created_at()).min().unwrap_or(SeqNo::ZERO);
+        SeqNo(created_at.0 + 1).min(self.plan.through)
+    }
+
+    fn meta(&self, summary: &TableSummary, tombstones: Option<&FragmentedTombstones>) -> Result<FileMeta> {
+        let (smallest, largest) = bounds(&self.family.order, summary, &outermost(tombstones))
+            .ok_or_else(|| Error::corruption("a memtable that counts entries has none").at_path(&self.made_at))?;
+        Ok(FileMeta {
+            number: self.number,
+            file_bytes: summary.file_bytes,
+            smallest,
+            largest,
+            smallest_seq: summary.smallest_seq,
+            largest_seq: summary.largest_seq,
+            epoch_number: self.plan.version.max_epoch() + 1,
+            oldest_ancestor_time: self.now_s,
+            file_creation_time: self.now_s,
+            ..FileMeta::default()
+        })
+    }
+
+    /// Removes what has the table's name. A memtable's own file goes with the memtable.
+    fn discard(&self) {
+        match self.context.vfs.remove_file(&self.path) {
+            Err(error) if !error.is_not_found() => tracing::warn!(%error, "cannot delete what should have been a table"),
+            _ => {}
+        }
+    }
+}
+
+/// The tombstones that begin first and end last.
+fn outermost(tombstones: Option<&FragmentedTombstones>) -> Vec<RangeTombstone> {
+    let fragments = tombstones.map_or(&[][..], FragmentedTombstones::fragments);
+    let newest = |fragment: &Fragment| {
+        let seq = *fragment.seqs.first()?;
+        Some(RangeTombstone { start: fragment.start.clone(), end: fragment.end.clone(), seq })
+    };
+    fragments.first().into_iter().chain(fragments.last()).filter_map(newest).collect()
+}
