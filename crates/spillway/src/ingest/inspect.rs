@@ -11,10 +11,8 @@ use base::coding::Reader;
 use base::key::{self, ParsedKey};
 use base::tombstone::Fragment;
 use base::{Cursor, Error, FileNumber, Result, SeqNo, UserOrder, ValueKind};
-use table::{
-    BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableFormat, TableReadOptions, VerifyWatch,
-};
-use vfs::{IoClass, RandomFile};
+use table::{BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableReadOptions, VerifyWatch};
+use vfs::IoClass;
 
 use super::options::IngestOptions;
 use super::progress::FileProgress;
@@ -106,14 +104,8 @@ impl Candidate<'_> {
             statistics: self.context.statistics.clone(),
             ..TableContext::default()
         };
-        let opened = BlockBasedTable::open(file.clone(), self.name, self.bytes, &context);
-        opened.map_err(|error| match error.kind() {
+        BlockBasedTable::open(file, self.name, self.bytes, &context).map_err(|error| match error.kind() {
             base::ErrorKind::InvalidArgument => error.context(format!("no table for {}", self.describe_family())),
-            base::ErrorKind::Corruption if is_private(&*file, self.bytes) => {
-                let what = "the table is a memtable that became one, which only its own database has; compact or export \
-                            that database for tables that can be ingested";
-                Error::unsupported(what).at_path(self.name)
-            }
             _ => error,
         })
     }
@@ -206,11 +198,6 @@ impl Candidate<'_> {
         }
         Ok(Some((smallest.clone(), largest.clone())))
     }
-}
-
-/// Whether a file that is no table of RocksDB's is one of ours.
-fn is_private(file: &dyn RandomFile, bytes: u64) -> bool {
-    TableFormat::of(file, bytes, IoClass::Ingest).is_ok_and(|format| !format.is_rocksdbs())
 }
 
 fn number_offset(table: &BlockBasedTable) -> Result<u64> {
