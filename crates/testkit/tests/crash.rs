@@ -45,6 +45,16 @@ fn a_full_life_with_written_logs() {
 }
 
 #[test]
+fn a_full_life_whose_memtables_become_tables() {
+    crash_everywhere(life("full.txt"), "converted", Effort { stride: 1, second_crash_stride: 7 });
+}
+
+#[test]
+fn a_full_life_whose_memtables_are_written_out_as_tables() {
+    crash_everywhere(life("full.txt"), "dumped", Effort { stride: 1, second_crash_stride: 7 });
+}
+
+#[test]
 fn a_full_life_with_logs_for_large_batches() {
     crash_everywhere(life("full.txt"), "partitioned", Effort { stride: 1, second_crash_stride: 7 });
 }

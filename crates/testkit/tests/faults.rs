@@ -76,6 +76,16 @@ fn a_full_life() {
     fail_every_call("full.txt", "tiny");
 }
 
+#[test]
+fn a_full_life_whose_memtables_become_tables() {
+    fail_every_call("full.txt", "converted");
+}
+
+#[test]
+fn a_small_life_whose_memtables_are_written_out_as_tables() {
+    fail_every_call("small.txt", "dumped");
+}
+
 /// `SPILLWAY_EFFORT=1` has every call fail.
 #[test]
 fn lives_with_ingests() {

@@ -107,7 +107,7 @@ impl Drop for Mount {
 
 fn fill_a_real_disk(kind: &'static str, mount: fn(&Path, &Path) -> Option<Mount>) {
     within(LIMIT, move || {
-        for name in ["tiny", "vector"] {
+        for name in ["tiny", "vector", "converted"] {
             let dir = tempfile::tempdir().unwrap();
             let at = dir.path().join("mounted");
             std::fs::create_dir(&at).unwrap();
@@ -167,7 +167,7 @@ fn an_ingest_onto_a_full_disk() {
 fn a_full_disk_in_memory() {
     within(LIMIT, || {
         for threaded in [false, true] {
-            for name in ["tiny", "vector", "partitioned"] {
+            for name in ["tiny", "vector", "partitioned", "converted", "dumped"] {
                 let memory = MemoryVfs::new(1);
                 memory.set_runs_inline(!threaded);
                 memory.set_capacity(Some(8 << 20));

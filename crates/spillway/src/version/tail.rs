@@ -21,6 +21,9 @@ const ZERO_RUN_BYTES_MIN: usize = 8;
 
 const HEADER_BYTES: usize = 7;
 
+/// A record begins with its checksum, which is hardly ever all zeros.
+const CHECKSUM_BYTES: usize = 4;
+
 /// Types of a record's fragments: whole, first, middle, last.
 const WHOLE: u8 = 1;
 const FIRST: u8 = 2;
@@ -108,12 +111,48 @@ impl Tail {
     fn lacks_sectors(&self) -> bool {
         let to_boundary = SECTOR_BYTES - self.start % SECTOR_BYTES;
         let (head, rest) = self.bytes.split_at(to_boundary.min(self.bytes.len()));
-        std::iter::once(head)
-            .chain(rest.chunks(SECTOR_BYTES))
-            .any(|sector| sector.len() >= ZERO_RUN_BYTES_MIN && sector.iter().all(|&byte| byte == 0))
+        let is_zero = |sector: &[u8]| sector.iter().all(|&byte| byte == 0);
+        let lacks_head = match head.len() {
+            0..CHECKSUM_BYTES => is_zero(head) && self.is_whole_behind(head.len()),
+            _ => is_zero(head),
+        };
+        lacks_head || rest.chunks(SECTOR_BYTES).any(|sector| sector.len() >= ZERO_RUN_BYTES_MIN && is_zero(sector))
+    }
+
+    /// Whether the first fragment is right but for the first bytes of its checksum.
+    fn is_whole_behind(&self, missing: usize) -> bool {
+        let Some((header, rest)) = self.rest_of_block(0).split_first_chunk::<HEADER_BYTES>() else { return false };
+        let [.., low, high, kind] = *header;
+        let payload = rest.get(..usize::from(u16::from_le_bytes([low, high])));
+        let computed = payload.map(|payload| mask(crc32c_append(crc32c(&[kind]), payload)).to_le_bytes());
+        computed.is_some_and(|crc| header.get(missing..CHECKSUM_BYTES) == crc.get(missing..))
     }
 }
 
 fn has_checksum(header: &[u8; HEADER_BYTES], kind: u8, payload: &[u8]) -> bool {
     decode_u32(header) == Some(mask(crc32c_append(crc32c(&[kind]), payload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record that begins so many bytes before a sector's end, whose part in that sector was never written.
+    #[test]
+    fn a_record_whose_beginning_is_missing_is_torn_and_a_damaged_one_is_not() {
+        for before in 1..=HEADER_BYTES + 3 {
+            let payload = [9; 100];
+            let crc = mask(crc32c_append(crc32c(&[WHOLE]), &payload));
+            let mut bytes = [&crc.to_le_bytes()[..], &[100, 0, WHOLE], &payload].concat();
+            let whole = bytes.clone();
+            bytes[..before].fill(0);
+            let start = SECTOR_BYTES - before;
+            assert!(Tail { start, bytes: bytes.clone() }.lacks_sectors(), "{before} bytes");
+            bytes[50] ^= 1;
+            assert_eq!(Tail { start, bytes }.lacks_sectors(), before >= CHECKSUM_BYTES, "{before} bytes, and damage");
+            let mut damaged = whole;
+            damaged[before - 1] ^= 1;
+            assert!(!Tail { start, bytes: damaged }.lacks_sectors());
+        }
+    }
 }
