@@ -3,6 +3,9 @@
 //! A writer counts itself in, then looks whether the gate is closed; whoever closes it closes it, then looks at the counts.
 //! All of that is sequentially consistent, so one of the two sees the other: a writer that the closing did not count
 //! panics before it writes.
+//!
+//! Those who only mark how far the memtable is complete come at any time and stay for a few stores: the closing waits for
+//! them, and they find that they came too late.
 
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -10,6 +13,9 @@ use std::sync::atomic::{
 };
 
 use crate::stripe::{STRIPES, thread_index};
+
+/// What one who marks counts for, where a writer counts for 1: more than there can be writers.
+const MARKER: usize = 1 << 32;
 
 /// Alone on its pair of cache lines.
 #[derive(Default)]
@@ -20,19 +26,19 @@ pub(crate) struct Gate {
     /// For memtables without an image nobody is counted, and the gate never closes.
     is_watched: bool,
     is_closed: AtomicBool,
-    /// Writers inside, by thread.
+    /// Writers and markers inside, by thread.
     inside: [Count; STRIPES],
 }
 
-/// A writer inside, until dropped.
-pub(crate) struct Inside<'a>(Option<&'a Count>);
+/// One who is inside, until dropped: whose count it is in, and for how many.
+pub(crate) struct Inside<'a>(Option<(&'a Count, usize)>);
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(count) = self.0 {
+        if let Some((count, weight)) = self.0 {
             // Release: what was written happened before the gate was found empty.
-            count.0.fetch_sub(1, Release);
+            count.0.fetch_sub(weight, Release);
         }
     }
 }
@@ -54,25 +60,44 @@ impl Gate {
         if !self.is_watched {
             return Inside(None);
         }
-        let count = self.inside.get(thread_index() % STRIPES);
-        if let Some(count) = count {
-            count.0.fetch_add(1, SeqCst);
-        }
-        let inside = Inside(count);
+        let inside = self.count_in(1);
         assert!(!self.is_closed.load(SeqCst), "an insert into a memtable that was sealed");
         inside
     }
 
-    /// Closes the gate. True, once only, where it was open and nobody is inside; where somebody is, it is open again.
+    /// Lets somebody in who marks; `None` where the gate is closed, or nobody is counted.
+    #[inline]
+    pub(crate) fn enter_to_mark(&self) -> Option<Inside<'_>> {
+        if !self.is_watched {
+            return None;
+        }
+        let inside = self.count_in(MARKER);
+        (!self.is_closed.load(SeqCst)).then_some(inside)
+    }
+
+    #[inline]
+    fn count_in(&self, weight: usize) -> Inside<'_> {
+        let count = self.inside.get(thread_index() % STRIPES);
+        Inside(count.map(|count| {
+            count.0.fetch_add(weight, SeqCst);
+            (count, weight)
+        }))
+    }
+
+    /// Closes the gate. True, once only, where it was open and no writer is inside; where one is, it is open again.
     pub(crate) fn close(&self) -> bool {
         if !self.is_watched || self.is_closed.swap(true, SeqCst) {
             return false;
         }
-        let is_empty = self.inside.iter().all(|count| count.0.load(SeqCst) == 0);
-        if !is_empty {
+        if self.inside.iter().any(|count| count.0.load(SeqCst) % MARKER != 0) {
             self.is_closed.store(false, SeqCst);
+            return false;
         }
-        is_empty
+        // Whoever marks is done within a few stores, unless put to sleep.
+        while self.inside.iter().any(|count| count.0.load(SeqCst) != 0) {
+            std::thread::yield_now();
+        }
+        true
     }
 }
 
@@ -94,7 +119,30 @@ mod tests {
             assert!(late.is_err());
         }
         let unwatched = Gate::new(false);
-        assert!(!unwatched.close());
+        assert!(!unwatched.close() && unwatched.enter_to_mark().is_none());
         drop(unwatched.enter());
+    }
+
+    #[test]
+    fn closing_waits_for_those_who_mark() {
+        use std::sync::atomic::AtomicU64;
+        let (gate, marks, done) = (Gate::new(true), AtomicU64::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while let Some(inside) = gate.enter_to_mark() {
+                        assert!(!done.load(SeqCst), "nobody marks behind a closed gate");
+                        marks.fetch_add(1, SeqCst);
+                        drop(inside);
+                    }
+                });
+            }
+            while marks.load(SeqCst) < 100 {
+                std::thread::yield_now();
+            }
+            assert!(gate.close(), "those who mark keep no gate open");
+            done.store(true, SeqCst);
+        });
+        assert!(gate.enter_to_mark().is_none());
     }
 }

@@ -32,7 +32,7 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use vfs::{Task, Vfs};
 
-use self::image::SealedImage;
+use self::image::{ImageIdentity, SealedImage};
 
 pub use arena::SealedFile;
 pub use conversion::{Conversion, ConvertToSst, RefLogFormat};
@@ -81,11 +81,14 @@ pub struct ImageFile {
     /// Whether it was said already that no file can be had and memory is taken instead: said once for all files that
     /// share this.
     pub told: Arc<AtomicBool>,
+    /// What the image says of itself from the start.
+    pub identity: ImageIdentity,
 }
 
 impl ImageFile {
+    /// A file whose image says nothing of whose it is.
     pub fn new(vfs: Arc<dyn Vfs>, path: impl Into<PathBuf>) -> Self {
-        ImageFile { vfs, path: path.into(), told: Arc::default() }
+        ImageFile { vfs, path: path.into(), told: Arc::default(), identity: ImageIdentity::default() }
     }
 }
 
@@ -201,6 +204,18 @@ pub trait Memtable: Send + Sync {
     /// Makes the pages of the whole arena present, so that no insert waits for one. Called in the background before the
     /// memtable is used; from then on the whole capacity counts as memory held.
     fn populate(&self) {}
+
+    /// Tells an image that every write of its family above its identity's `created_at`, up to `complete_through`, that was
+    /// meant for this memtable is inserted; and a position at or before the first write above that number, in whatever way
+    /// of counting in which later is larger. What was told before stands where it is larger. Cheap enough for each
+    /// publication; nothing without an image, or once sealed.
+    fn mark(&self, _complete_through: SeqNo, _position: u64) {}
+
+    /// Tells an image that something of its family which belongs between is elsewhere, so that the image alone does not
+    /// tell all. False where it cannot be told: without an image, or once sealed.
+    fn mark_foreign(&self) -> bool {
+        false
+    }
 
     /// Told, once or more often, when no further insert will come and all are done. Representations that sort, sort here.
     fn seal(&self) {}

@@ -302,11 +302,22 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         let (granules, rest) = bytes.as_chunks::<GRANULE_BYTES>();
         assert!(at.is_multiple_of(GRANULE_BYTES) && rest.is_empty() && at + bytes.len() <= self.header);
         for (granule, offset) in granules.iter().zip((at..).step_by(GRANULE_BYTES)) {
-            // SAFETY: by the assertion the granule lies in the header, which the region begins with (A4) and of which
-            // nothing is handed out (A1); it is used as an atomic word only, and only here.
-            let word = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) };
-            word.store(u64::from_ne_bytes(*granule), Release);
+            if let Some(word) = self.header_word(offset) {
+                word.store(u64::from_ne_bytes(*granule), Release);
+            }
         }
+    }
+
+    /// The word of the header at `at`, a multiple of a granule; `None` without a header, beyond it, or in an image. It may be
+    /// stored to only by those who keep the memtable from being sealed ([`crate::gate`]), and by who seals it.
+    #[inline]
+    pub(crate) fn header_word(&self, at: usize) -> Option<&AtomicU64> {
+        if IMAGE || !at.is_multiple_of(GRANULE_BYTES) || at >= self.header {
+            return None;
+        }
+        // SAFETY: the granule lies in the header, whole granules that the region begins with (A4) and of which nothing is
+        // handed out (A1); it is used as an atomic word only, and only here.
+        Some(unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
     /// Bytes that can be promised, the header left out.

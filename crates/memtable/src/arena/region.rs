@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::{Error, ErrorKind, Result};
-use vfs::{AnonymousMapping, HeapMemory, IoClass, MappedMemory, PageHint, ReadMapping, RwMapping};
+use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, PageHint, ReadMapping, RwMapping};
 
 use super::{ArenaConfig, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::ImageFile;
@@ -42,6 +42,7 @@ struct File {
     memory: MappedMemory,
     mapping: Arc<dyn RwMapping>,
     place: ImageFile,
+    identity: FileIdentity,
     is_kept: AtomicBool,
 }
 
@@ -54,6 +55,11 @@ pub struct SealedFile<'a> {
 impl SealedFile<'_> {
     pub fn place(&self) -> &ImageFile {
         &self.file.place
+    }
+
+    /// Which file it is, whatever it is called.
+    pub fn identity(&self) -> FileIdentity {
+        self.file.identity
     }
 
     /// Bytes of the file: the image, and behind it what was allocated ahead, zeros.
@@ -253,12 +259,13 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
     let mapping = image.vfs.create_mapped(&image.path, bytes as u64)?;
     let first = || {
         ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), IMAGE_HEADER_BYTES)?;
-        Arc::clone(&mapping).memory()
+        let identity = image.vfs.metadata(&image.path)?.identity;
+        Ok((Arc::clone(&mapping).memory()?, identity))
     };
     match first() {
-        Ok(memory) => {
+        Ok((memory, identity)) => {
             let (place, is_kept) = (image.clone(), AtomicBool::new(false));
-            Ok(Backing::File(File { memory, mapping, place, is_kept }))
+            Ok(Backing::File(File { memory, mapping, place, identity, is_kept }))
         }
         Err(error) => {
             drop(mapping);

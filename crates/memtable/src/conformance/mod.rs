@@ -1,5 +1,6 @@
 //! What every representation in the registry must do, whatever it is made of. A new one is covered by being registered.
 
+mod lazy;
 mod model;
 mod order;
 mod shapes;
@@ -60,6 +61,8 @@ pub(crate) fn reopened(sealed: &dyn Memtable, order: &UserOrder) -> Option<Arc<d
     let mapping = vfs.map_read(path).expect("mapped");
     Some(image::reopen(mapping, image.bytes.len() as u64, &expected).expect("whole").memtable)
 }
+
+pub(crate) use self::lazy::LazyMemtable;
 
 /// Reserves and inserts; false where the memtable is full.
 pub(crate) fn put(memtable: &dyn Memtable, key: &[u8], seq: u64, kind: ValueKind, value: &[u8]) -> bool {

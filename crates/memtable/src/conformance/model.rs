@@ -148,13 +148,35 @@ impl Case<'_> {
     }
 
     fn check_whole(&self) {
+        self.check_walks();
+        self.check_counts();
+    }
+
+    fn check_walks(&self) {
         let mut cursor = Arc::clone(&self.memtable).cursor();
         assert!(!cursor.valid());
         assert_eq!(forward(&mut *cursor), self.model.entries);
         let mut reversed = backward(&mut *cursor);
         reversed.reverse();
         assert_eq!(reversed, self.model.entries);
-        self.check_counts();
+    }
+
+    /// The same reads of the memtable's image, unchecked, cut at numbers from the largest down.
+    fn check_unchecked(&mut self) {
+        let Some(bytes) = self.memtable.image().map(|image| image.bytes.to_vec()) else { return };
+        let (sealed, whole) = (Arc::clone(&self.memtable), self.model.entries.clone());
+        for cut in [u64::MAX >> 8, 70, 20, 0] {
+            let seq = |key: &[u8]| key::ParsedKey::parse(key).expect("whole").seq.0;
+            self.model.entries.retain(|(key, _)| seq(key) <= cut);
+            self.memtable = LazyMemtable::open(bytes.clone(), &self.model.order.user, SeqNo(cut)).expect("an image");
+            self.check_walks();
+            let mut cursor = Arc::clone(&self.memtable).cursor();
+            for _ in 0..4 {
+                self.check_gets();
+                self.check_cursor(&mut *cursor);
+            }
+        }
+        (self.memtable, self.model.entries) = (sealed, whole);
     }
 
     /// The same reads of the memtable's image.
@@ -218,6 +240,7 @@ fn run(option: &str, order: UserOrder, prefix: &[u8], bloom_ratio: f64, seed: u6
     case.check_whole();
     case.check_gets();
     case.check_cursor(&mut *cursor);
+    case.check_unchecked();
     case.check_reopened();
 }
 

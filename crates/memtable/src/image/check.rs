@@ -1,6 +1,6 @@
 //! What the checks of all representations share: marks, counts, and what every entry must be.
 
-use base::{Error, Result, SeqNo, UserOrder, ValueKind};
+use base::{Error, Result, SeqNo, ValueKind};
 
 use super::header::{Header, SEAL_AT, Seal};
 use super::marks::Marks;
@@ -51,20 +51,10 @@ impl Tally {
     /// # Errors
     /// `Corruption`: it is none.
     pub(super) fn point(&mut self, at: u64, entry: &EntryView<'_>) -> Result<()> {
-        let Some(kind) = entry.kind().filter(|kind| *kind != ValueKind::RangeDeletion) else {
-            return Err(wrong(at, format!("an entry of kind {:#x}", entry.trailer() as u8)));
-        };
+        let kind = entry.point_kind(at)?;
         self.deletions += u64::from(matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion));
         self.merge_operands += u64::from(kind == ValueKind::Merge);
         self.count(entry);
-        Ok(())
-    }
-
-    /// That the order can compare `key`, of something at `at`.
-    pub(super) fn check_key(&self, at: u64, order: &UserOrder, key: &[u8]) -> Result<()> {
-        if key.len() < order.timestamp_bytes() {
-            return Err(wrong(at, format!("a key of {} bytes is shorter than its timestamp", key.len())));
-        }
         Ok(())
     }
 

@@ -1,18 +1,22 @@
-//! The first page of an image: what it is, and once it is sealed, how much there is. Format: docs/format/image.md
+//! The first page of an image: what it is and whose, how far it is complete, and once it is sealed, how much there is.
+//! Format: docs/format/image.md
 //!
-//! All but the seal is written before the first insert. The seal's first word, written last, says that it is there, so
-//! that a crash leaves it whole or absent.
+//! All but seal and watermark is written before the first insert. The seal's first word, written last, says that it is
+//! there, so that a crash leaves it whole or absent.
 
 use std::fmt;
 
 use base::checksum::{crc32c, mask};
 use base::{Error, Result};
+use vfs::FileIdentity;
 
 use crate::arena::{Arena, GRANULE_BYTES, IMAGE_HEADER_BYTES, Ref};
 use crate::stripe::Counts;
 use crate::trie::layout::{FAR_SHIFT, NEAR_SHIFT};
 
+use super::identity::{self, IDENTITY_BYTES, ImageIdentity};
 use super::view::{View, wrong};
+use super::watermark::{WATERMARK_AT, Watermark};
 
 const MAGIC: &[u8; 8] = b"SpillMem";
 const FORMAT_VERSION: u32 = 1;
@@ -24,7 +28,8 @@ const SHIFT_AT: usize = 20;
 const GRANULE_AT: usize = 24;
 const NAME_LEN_AT: usize = 28;
 const HEAD_AT: usize = 32;
-const NAME_AT: usize = 64;
+const IDENTITY_AT: usize = 64;
+const NAME_AT: usize = 192;
 
 /// Longer names of orders are refused: the page has room for more, and no comparator needs it.
 pub(super) const NAME_MAX_BYTES: usize = 1024;
@@ -35,7 +40,11 @@ const SEAL_NUMBERS: usize = 4;
 const SEAL_CRC_AT: usize = SEAL_AT + GRANULE_BYTES * (1 + SEAL_NUMBERS);
 const SEALED: u64 = 1;
 
-const _: () = assert!(NAME_AT + NAME_MAX_BYTES <= SEAL_AT && SEAL_CRC_AT + GRANULE_BYTES <= IMAGE_HEADER_BYTES);
+const _: () = assert!(IDENTITY_AT + IDENTITY_BYTES <= NAME_AT && NAME_AT + NAME_MAX_BYTES <= SEAL_AT);
+const _: () = assert!(SEAL_CRC_AT + GRANULE_BYTES <= WATERMARK_AT && WATERMARK_AT < IMAGE_HEADER_BYTES);
+
+/// Bytes from an image's start that [`Header::read`] asks for.
+pub const HEADER_BYTES: usize = IMAGE_HEADER_BYTES;
 
 /// How entries are arranged in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +90,12 @@ pub struct Header {
     pub order: String,
     /// Where the representation's head lies.
     pub head: u64,
+    /// Whose it is, as the engine said when it was made.
+    pub identity: ImageIdentity,
+    /// The file that it was made in; zeros where it was made in memory. A copy says what the original was.
+    pub file: FileIdentity,
+    /// As it was when the bytes were read.
+    pub watermark: Watermark,
     /// `None` where its writer was stopped before it was done.
     pub sealed: Option<Seal>,
 }
@@ -96,7 +111,7 @@ pub struct Seal {
 }
 
 impl Header {
-    /// Reads the header of an image, and checks nothing but that.
+    /// Reads the header of an image from its first [`HEADER_BYTES`] or more, and checks nothing but that.
     ///
     /// # Errors
     /// `Corruption`: no image, or a damaged header; `Unsupported`: a newer one.
@@ -132,7 +147,9 @@ impl Header {
         let name = view.bytes(at(NAME_AT), name_len.into(), "the order's name")?;
         let order = str::from_utf8(name).map_err(|_| wrong(at(NAME_AT), "the order's name is not UTF-8"))?.to_owned();
         let head = view.u64(at(HEAD_AT))?;
-        Ok(Header { representation, order, head, sealed: read_seal(&view)? })
+        let (identity, file) = identity::decode(&view, at(IDENTITY_AT))?;
+        let (watermark, sealed) = (Watermark::read(&view)?, read_seal(&view)?);
+        Ok(Header { representation, order, head, identity, file, watermark, sealed })
     }
 }
 
@@ -156,11 +173,16 @@ fn read_seal(view: &View<'_>) -> Result<Option<Seal>> {
     }))
 }
 
-/// The header without a seal, in whole granules.
+/// The header without seal and watermark, in whole granules; `identity` is [`identity::encode`]d.
 ///
 /// # Errors
 /// `InvalidArgument`: the name is too long.
-pub(super) fn encode(representation: Representation, head: u64, order: &str) -> Result<Vec<u8>> {
+pub(super) fn encode(
+    representation: Representation,
+    head: u64,
+    identity: &[u8; IDENTITY_BYTES],
+    order: &str,
+) -> Result<Vec<u8>> {
     if order.len() > NAME_MAX_BYTES {
         return Err(Error::invalid_argument(format!(
             "the name of an order has {} bytes; an image has room for {NAME_MAX_BYTES}",
@@ -173,6 +195,8 @@ pub(super) fn encode(representation: Representation, head: u64, order: &str) -> 
         covered.extend_from_slice(&word.to_le_bytes());
     }
     covered.extend_from_slice(&head.to_le_bytes());
+    covered.resize(IDENTITY_AT - REPRESENTATION_AT, 0);
+    covered.extend_from_slice(identity);
     covered.resize(NAME_AT - REPRESENTATION_AT, 0);
     covered.extend_from_slice(order.as_bytes());
     let mut bytes = MAGIC.to_vec();

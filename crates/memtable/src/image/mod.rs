@@ -11,6 +11,8 @@
 
 mod check;
 mod header;
+mod identity;
+mod lazy;
 mod marks;
 mod read;
 mod reopen;
@@ -22,18 +24,25 @@ mod tombstones;
 mod trie;
 mod trie_check;
 mod view;
+mod walk;
+mod watermark;
 
 use std::fmt;
 
 use base::{Result, SeqNo, UserOrder};
+use vfs::FileIdentity;
 
 use crate::arena::Arena;
 use crate::stripe::Counts;
 
-pub use self::header::{Header, Representation};
+pub use self::header::{HEADER_BYTES, Header, Representation, Seal};
+pub use self::identity::ImageIdentity;
+pub use self::lazy::LazyImage;
 pub use self::read::{Entries, Image, RangeDeletions};
 pub use self::reopen::{Reopened, reopen};
 pub use self::sealed::{SealedImage, Totals};
+pub use self::watermark::Watermark;
+pub(crate) use self::watermark::{mark, mark_foreign};
 
 /// What an image is to be.
 #[derive(Clone, Default)]
@@ -97,7 +106,11 @@ pub fn check(bytes: &[u8], expected: &Expected) -> Result<Report> {
 /// # Errors
 /// `InvalidArgument`: the order's name is too long.
 pub(crate) fn begin(arena: &Arena, representation: Representation, head: u64, order: &UserOrder) -> Result<()> {
-    arena.store_header(0, &header::encode(representation, head, order.name())?);
+    const NO_FILE: FileIdentity = FileIdentity { device: 0, number: 0 };
+    let file = arena.file();
+    let whose = file.as_ref().map_or(ImageIdentity::default(), |file| file.place().identity);
+    let identity = identity::encode(&whose, file.as_ref().map_or(NO_FILE, |file| file.identity()));
+    arena.store_header(0, &header::encode(representation, head, &identity, order.name())?);
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use super::check::{Tally, check_expected};
 use super::header::{Header, Representation};
 use super::marks::Marks;
 use super::skiplist::{self, HEAD_TAIL_BYTES, ListView};
-use super::trie::{Step, TrieView, Walk};
+use super::trie::TrieView;
 use super::view::{View, wrong};
+use super::walk::Walk;
 use super::{Expected, Report, tombstones, trie_check};
 use crate::arena::GRANULE_BYTES;
 use crate::trie::layout::{HEAD_BYTES, Link, TOMBSTONES_AT};
@@ -21,24 +22,28 @@ pub struct Image<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Body<'a> {
+pub(super) enum Body<'a> {
     Trie { trie: TrieView<'a>, upwards: bool },
     SkipList(ListView<'a>),
 }
 
-impl<'a> Image<'a> {
-    /// Checks a whole image, which must not change while it is borrowed.
-    ///
+/// Where the parts of an image begin, of which no more than the head is known to lie in it.
+pub(super) struct Parts<'a> {
+    pub(super) view: View<'a>,
+    pub(super) body: Body<'a>,
+    head_end: u64,
+    pub(super) tombstones_head: u64,
+}
+
+impl<'a> Parts<'a> {
     /// # Errors
     /// As [`check`](super::check).
-    pub fn open(bytes: &'a [u8], expected: &Expected) -> Result<Image<'a>> {
-        let header = Header::read(bytes)?;
-        check_expected(&header, expected)?;
-        let view = allocated_part(bytes, &header)?;
-        let order = &expected.order;
-        let (body, head_end, tombstones_head) = match header.representation {
+    pub(super) fn new(bytes: &'a [u8], header: &Header, expected: &Expected) -> Result<Self> {
+        check_expected(header, expected)?;
+        let view = allocated_part(bytes, header)?;
+        let (body, head_bytes, tombstones_at) = match header.representation {
             Representation::Trie { shift } => {
-                let upwards = match order {
+                let upwards = match expected.order {
                     UserOrder::Bytewise => true,
                     UserOrder::ReverseBytewise => false,
                     UserOrder::Custom(_) => return Err(wrong(0, "a trie in an order that is not one of bytes")),
@@ -50,9 +55,19 @@ impl<'a> Image<'a> {
                 (Body::SkipList(ListView::new(view, header.head)?), HEAD_TAIL_BYTES, GRANULE_BYTES as u64)
             }
         };
-        let head_end = header.head.checked_add(head_end).filter(|end| *end <= view.len());
-        let head_end = head_end.ok_or_else(|| wrong(header.head, "the head does not lie in the image"))?;
-        let tombstones_head = header.head + tombstones_head;
+        Ok(Parts { view, body, head_end: header.head + head_bytes, tombstones_head: header.head + tombstones_at })
+    }
+}
+
+impl<'a> Image<'a> {
+    /// Checks a whole image, which must not change while it is borrowed.
+    ///
+    /// # Errors
+    /// As [`check`](super::check).
+    pub fn open(bytes: &'a [u8], expected: &Expected) -> Result<Image<'a>> {
+        let header = Header::read(bytes)?;
+        let order = &expected.order;
+        let Parts { view, body, head_end, tombstones_head } = Parts::new(bytes, &header, expected)?;
         let mut tally = Tally::new(Marks::new(view.len(), head_end)?);
         match body {
             Body::Trie { trie, .. } => trie_check::check(trie, &mut tally)?,
@@ -69,7 +84,10 @@ impl<'a> Image<'a> {
     /// All point entries in order.
     pub fn entries(&self) -> Entries<'a> {
         let start = match self.body {
-            Body::Trie { trie, upwards } => Walk::new(trie, upwards).map(|walk| At::Trie { walk, version: Link::NULL }),
+            Body::Trie { trie, upwards } => {
+                let mut walk = Walk::new();
+                walk.start(&trie, upwards).map(|()| At::Trie { trie, walk, version: Link::NULL })
+            }
             Body::SkipList(list) => list.first().map(|node| At::SkipList { list, node }),
         };
         Entries(start.ok())
@@ -94,22 +112,19 @@ fn allocated_part<'a>(bytes: &'a [u8], header: &Header) -> Result<View<'a>> {
 pub struct Entries<'a>(Option<At<'a>>);
 
 enum At<'a> {
-    Trie { walk: Walk<'a>, version: Link },
+    Trie { trie: TrieView<'a>, walk: Walk, version: Link },
     SkipList { list: ListView<'a>, node: u64 },
 }
 
 impl<'a> At<'a> {
     fn advance(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>> {
         match self {
-            At::Trie { walk, version } => {
-                while version.is_null() {
-                    match walk.next()? {
-                        Some(Step::Key(newest)) => *version = newest,
-                        Some(_) => {}
-                        None => return Ok(None),
-                    }
+            At::Trie { trie, walk, version } => {
+                if version.is_null() {
+                    let Some(newest) = walk.next_key(trie)? else { return Ok(None) };
+                    *version = newest;
                 }
-                let leaf = walk.trie.leaf(*version)?;
+                let leaf = trie.leaf(*version)?;
                 *version = leaf.next;
                 Ok(Some((leaf.entry.internal_key, leaf.entry.value)))
             }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use base::{Result, UserOrder};
 
 use super::check::Tally;
-use super::view::{EntryView, View, wrong};
+use super::view::{EntryView, View, check_key, wrong};
 use crate::arena::GRANULE_BYTES;
 use crate::skiplist::list::HEIGHT_MAX;
 
@@ -33,6 +33,18 @@ impl<'a> ListView<'a> {
         }
         view.bytes(head - tower, tower + HEAD_TAIL_BYTES, "the head of a list")?;
         Ok(ListView { view, head })
+    }
+
+    /// As [`new`](Self::new) found it before.
+    #[inline]
+    pub(super) fn known(view: View<'a>, head: u64) -> Self {
+        ListView { view, head }
+    }
+
+    /// Where the head's lowest link lies.
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        self.head
     }
 
     /// Where the node behind the one at `node` (or the head) at `level` lies; 0 where there is none.
@@ -70,7 +82,7 @@ fn check_entries(list: ListView<'_>, order: &UserOrder, tally: &mut Tally) -> Re
         tally.marks.take(node, entry.end, "a node")?;
         tally.nodes += 1;
         tally.point(node, &entry)?;
-        tally.check_key(node, order, entry.user_key())?;
+        check_key(node, order, entry.user_key())?;
         let keys = before.map(|before| order.compare(before.user_key(), entry.user_key()));
         let trailers = before.map_or(Ordering::Less, |before| entry.trailer().cmp(&before.trailer()));
         if keys.is_some_and(|keys| keys.then(trailers).is_gt()) {

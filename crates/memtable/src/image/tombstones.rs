@@ -3,7 +3,7 @@
 use base::{Result, UserOrder, ValueKind};
 
 use super::check::Tally;
-use super::view::{EntryView, View, wrong};
+use super::view::{EntryView, View, check_key, wrong};
 use crate::arena::GRANULE_BYTES;
 
 const GRANULE: u64 = GRANULE_BYTES as u64;
@@ -19,6 +19,15 @@ pub(super) fn next<'a>(view: &View<'a>, link_at: u64) -> Result<Option<(u64, Ent
     Ok(Some((at, view.record(at + GRANULE)?)))
 }
 
+/// That what lies at `at` is a range deletion, and one that `order` can compare.
+pub(super) fn check_one(at: u64, entry: &EntryView<'_>, order: &UserOrder) -> Result<()> {
+    if entry.kind() != Some(ValueKind::RangeDeletion) {
+        return Err(wrong(at, format!("kind {:#x} among range deletions", entry.trailer() as u8)));
+    }
+    check_key(at, order, entry.user_key())?;
+    check_key(at, order, entry.value)
+}
+
 /// Checks the list that begins at `head`, and counts it.
 ///
 /// # Errors
@@ -27,11 +36,7 @@ pub(super) fn check(view: &View<'_>, head: u64, order: &UserOrder, tally: &mut T
     let mut link_at = head;
     while let Some((at, entry)) = next(view, link_at)? {
         tally.marks.take(at, entry.end, "a range deletion")?;
-        if entry.kind() != Some(ValueKind::RangeDeletion) {
-            return Err(wrong(at, format!("kind {:#x} among range deletions", entry.trailer() as u8)));
-        }
-        tally.check_key(at, order, entry.user_key())?;
-        tally.check_key(at, order, entry.value)?;
+        check_one(at, &entry, order)?;
         tally.range_deletions += 1;
         tally.deletions += 1;
         tally.count(&entry);

@@ -7,12 +7,14 @@
 use base::Result;
 
 use super::check::Tally;
-use super::trie::{LeafView, NodeView, Step, TrieView, Walk};
+use super::trie::{LeafView, NodeView, TrieView};
 use super::view::wrong;
+use super::walk::{Step, Walk};
 use crate::trie::layout::{Kind, Link};
 
 struct Check<'a, 't> {
-    walk: Walk<'a>,
+    trie: TrieView<'a>,
+    walk: Walk,
     tally: &'t mut Tally,
     /// The key before.
     before: Option<&'a [u8]>,
@@ -23,8 +25,9 @@ struct Check<'a, 't> {
 /// # Errors
 /// `Corruption`.
 pub(super) fn check(trie: TrieView<'_>, tally: &mut Tally) -> Result<()> {
-    let mut check = Check { walk: Walk::new(trie, true)?, tally, before: None };
-    while let Some(step) = check.walk.next()? {
+    let mut check = Check { trie, walk: Walk::new(), tally, before: None };
+    check.walk.start(&trie, true)?;
+    while let Some(step) = check.walk.next(&trie)? {
         match step {
             Step::Enter(node) => check.enter(&node)?,
             Step::Key(newest) => check.key(newest)?,
@@ -45,7 +48,7 @@ impl<'a> Check<'a, '_> {
             return Err(wrong(node.at, "a node that parts no keys"));
         }
         // What was reached before the node does not lie below it.
-        if sample.is_null() || self.tally.marks.is_leaf(self.walk.trie.leaf_offset(sample)) {
+        if sample.is_null() || self.tally.marks.is_leaf(self.trie.leaf_offset(sample)) {
             return Err(wrong(node.at, "a node's sample is no leaf below it"));
         }
         Ok(())
@@ -53,7 +56,7 @@ impl<'a> Check<'a, '_> {
 
     /// The number of children, of which each byte has one at most.
     fn children(&self, node: &NodeView) -> Result<usize> {
-        let trie = &self.walk.trie;
+        let trie = &self.trie;
         if node.kind == Kind::N256 {
             let mut children = 0;
             for i in 0..Kind::N256.children_max() {
@@ -75,17 +78,16 @@ impl<'a> Check<'a, '_> {
 
     fn leave(&mut self, node: &NodeView) -> Result<()> {
         let (sample, _) = node.sample.split_sample();
-        if self.tally.marks.is_leaf(self.walk.trie.leaf_offset(sample)) {
+        if self.tally.marks.is_leaf(self.trie.leaf_offset(sample)) {
             return Ok(());
         }
         Err(wrong(node.at, "a node's sample is no leaf below it"))
     }
 
     fn key(&mut self, newest: Link) -> Result<()> {
-        let leaf = self.walk.trie.leaf(newest)?;
+        let leaf = self.trie.leaf(newest)?;
         let key = leaf.entry.user_key();
-        self.check_way(&leaf, key)?;
-        self.walk.turned_at = usize::MAX;
+        self.walk.check_way(leaf.at, key, self.before)?;
         self.before = Some(key);
         self.tally.keys += 1;
         if self.check_versions(newest, key)? {
@@ -94,36 +96,11 @@ impl<'a> Check<'a, '_> {
         Ok(())
     }
 
-    /// That `key` belongs where the walk found it: from where the ways to it and to the key before part.
-    fn check_way(&self, leaf: &LeafView<'_>, key: &[u8]) -> Result<()> {
-        let new = self.walk.frames().get(self.walk.turned_at..).unwrap_or_default();
-        if let (Some(before), Some(parting)) = (self.before, new.first()) {
-            let depth = parting.depth as usize;
-            if key.get(..depth).is_none() || key.get(..depth) != before.get(..depth) {
-                return Err(wrong(
-                    leaf.at,
-                    format!("a key does not share its first {depth} bytes with the one before"),
-                ));
-            }
-        }
-        for frame in new {
-            let depth = frame.depth as usize;
-            let agrees = match frame.place.checked_sub(1) {
-                Some(byte) => key.get(depth).is_some_and(|&found| u16::from(found) == byte),
-                None => key.len() == depth,
-            };
-            if !agrees {
-                return Err(wrong(leaf.at, format!("a key does not agree with its way at byte {depth}")));
-            }
-        }
-        Ok(())
-    }
-
     /// Checks the versions of `key` from the newest on; true where one has a jump.
     fn check_versions(&mut self, newest: Link, key: &[u8]) -> Result<bool> {
         let (mut link, mut trailer_max, mut jumps) = (newest, u64::MAX, false);
         while !link.is_null() {
-            let leaf = self.walk.trie.leaf(link)?;
+            let leaf = self.trie.leaf(link)?;
             self.tally.marks.take(leaf.at, leaf.entry.end, "a leaf")?;
             self.tally.marks.note_leaf(leaf.at);
             if leaf.entry.user_key() != key {
@@ -146,7 +123,7 @@ impl<'a> Check<'a, '_> {
         if to.is_null() && span <= 1 {
             return Ok(false);
         }
-        if to.is_null() || !to.is_leaf() || self.tally.marks.is_leaf(self.walk.trie.leaf_offset(to)) {
+        if to.is_null() || !to.is_leaf() || self.tally.marks.is_leaf(self.trie.leaf_offset(to)) {
             return Err(wrong(leaf.at, "a jump does not lead to an older version"));
         }
         Ok(true)
@@ -156,8 +133,8 @@ impl<'a> Check<'a, '_> {
     fn check_jumps_arrive(&self, newest: Link) -> Result<()> {
         let mut link = newest;
         while !link.is_null() {
-            let leaf = self.walk.trie.leaf(link)?;
-            let misses = |to: Link| !to.is_null() && !self.tally.marks.is_leaf(self.walk.trie.leaf_offset(to));
+            let leaf = self.trie.leaf(link)?;
+            let misses = |to: Link| !to.is_null() && !self.tally.marks.is_leaf(self.trie.leaf_offset(to));
             if leaf.jump.is_some_and(|(to, _)| misses(to)) {
                 return Err(wrong(leaf.at, "a jump leads to no version of its key"));
             }

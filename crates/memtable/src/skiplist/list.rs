@@ -24,7 +24,7 @@ use crate::record::{self, Record};
 /// Nodes of a level for each node of the level above. Tags decide most comparisons without a miss, so what a descent costs
 /// is the nodes it steps to: half a step a level at 2, one and a half at 4. With 500,000 entries of 116 bytes, inserts
 /// took about three quarters of the time at 2 that they took at 4, for five bytes an entry.
-pub(super) const BRANCHING: u32 = 2;
+pub(crate) const BRANCHING: u32 = 2;
 
 /// Links of the tallest towers. Beyond 2^20 entries each doubling adds a step on the highest level, whose nodes are cached.
 pub(crate) const HEIGHT_MAX: usize = 20;

@@ -299,6 +299,14 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         self.list.arena.populate();
     }
 
+    fn mark(&self, complete_through: SeqNo, position: u64) {
+        image::mark(&self.list.arena, &self.gate, complete_through, position);
+    }
+
+    fn mark_foreign(&self) -> bool {
+        image::mark_foreign(&self.list.arena, &self.gate)
+    }
+
     fn seal(&self) {
         if self.gate.close() {
             image::seal(&self.list.arena, self.stripes.totals());

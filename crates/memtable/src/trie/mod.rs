@@ -33,7 +33,7 @@ mod loom_tests;
 pub(crate) mod memory;
 mod node;
 pub(crate) mod params;
-mod search;
+pub(crate) mod search;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -64,6 +64,7 @@ use crate::tombstones::Tombstones;
 use crate::{Entry, Memtable, MemtableConfig, Visit, VisitMany};
 
 pub(crate) use self::factory::Factory;
+pub(crate) use self::tree::shared_prefix;
 
 pub(crate) const NAME: &str = "trie";
 
@@ -275,6 +276,14 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
 
     fn populate(&self) {
         self.arena().populate();
+    }
+
+    fn mark(&self, complete_through: SeqNo, position: u64) {
+        image::mark(self.arena(), &self.gate, complete_through, position);
+    }
+
+    fn mark_foreign(&self) -> bool {
+        image::mark_foreign(self.arena(), &self.gate)
     }
 
     fn seal(&self) {

@@ -3,7 +3,7 @@
 
 /// A bit for each byte of `words` that is `byte`, the first byte's lowest. `WORDS` is at most 12.
 #[inline(always)]
-pub(super) fn matches<const WORDS: usize>(words: [u32; WORDS], byte: u8) -> u64 {
+pub(crate) fn matches<const WORDS: usize>(words: [u32; WORDS], byte: u8) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     return wide::matches(words, byte);
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -12,7 +12,7 @@ pub(super) fn matches<const WORDS: usize>(words: [u32; WORDS], byte: u8) -> u64 
 
 /// One word's matches: a bit for each byte.
 #[inline(always)]
-pub(super) fn matches_in_word(word: u32, byte: u8) -> u32 {
+pub(crate) fn matches_in_word(word: u32, byte: u8) -> u32 {
     const LOW: u32 = 0x7F7F_7F7F;
     let differing = word ^ (u32::from(byte) * 0x0101_0101);
     // The high bit of each byte that is zero, then those bits side by side.

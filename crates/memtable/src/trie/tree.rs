@@ -125,7 +125,7 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
 
 /// Bytes that `a` and `b` share from their beginnings.
 #[inline]
-pub(super) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let mut shared = 0;
     for (x, y) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
         let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::FileNumber;
 use memtable::ImageFile;
+use memtable::image::ImageIdentity;
 use vfs::Vfs;
 
 use crate::context::FileNumbers;
@@ -45,7 +46,7 @@ impl ImageNames {
     /// A file for one memtable.
     pub fn next(&self) -> ImageFile {
         let name = file_name::format(FileType::MemtableImage, self.numbers.take());
-        ImageFile { vfs: self.vfs.clone(), path: self.dir.join(name), told: self.told.clone() }
+        ImageFile { vfs: self.vfs.clone(), path: self.dir.join(name), told: self.told.clone(), identity: ImageIdentity::default() }
     }
 }
 

@@ -1,0 +1,83 @@
+//! Which memtable an image is of: written before the first insert, so that whoever finds the file later can tell whether
+//! it is the one that was left there, in place. Format: docs/format/image.md
+
+use base::{FamilyId, Result, SeqNo};
+use vfs::FileIdentity;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::view::View;
+
+/// Bytes of an identity in the header, where nothing was written all zero.
+pub(super) const IDENTITY_BYTES: usize = 72;
+
+/// What the engine says of a memtable that it makes in a file. Of others all is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageIdentity {
+    /// The boot of the machine; 0 where that is not known, which is the same as no other.
+    pub boot: u128,
+    pub database: u128,
+    pub family: FamilyId,
+    /// No write at or below this number is in the memtable.
+    pub created_at: SeqNo,
+    /// Whatever the engine wants to find again.
+    pub extra: u64,
+}
+
+impl ImageIdentity {
+    /// A name as a number, the boot's or the database's say; 0 for none.
+    pub fn number_of(name: &str) -> u128 {
+        if name.is_empty() { 0 } else { xxh3_128(name.as_bytes()).max(1) }
+    }
+}
+
+pub(super) fn encode(identity: &ImageIdentity, file: FileIdentity) -> [u8; IDENTITY_BYTES] {
+    let mut bytes = [0; IDENTITY_BYTES];
+    let family = u64::from(identity.family.0);
+    let halves = |number: u128| [number as u64, (number >> 64) as u64];
+    let ([boot, boot_high], [database, database_high]) = (halves(identity.boot), halves(identity.database));
+    let numbers = [boot, boot_high, database, database_high, identity.created_at.0, identity.extra, family];
+    let words = bytes.as_chunks_mut().0;
+    for (word, number) in words.iter_mut().zip(numbers.into_iter().chain([file.device, file.number])) {
+        *word = number.to_le_bytes();
+    }
+    bytes
+}
+
+/// The identity at `at`, and that of the file it was written to.
+///
+/// # Errors
+/// `Corruption`: it does not lie in the image.
+pub(super) fn decode(view: &View<'_>, at: u64) -> Result<(ImageIdentity, FileIdentity)> {
+    let word = |n: u64| view.u64(at + 8 * n);
+    let wide = |n: u64| Ok(u128::from(word(n)?) | u128::from(word(n + 1)?) << 64);
+    let identity = ImageIdentity {
+        boot: wide(0)?,
+        database: wide(2)?,
+        created_at: SeqNo(word(4)?),
+        extra: word(5)?,
+        family: FamilyId(word(6)? as u32),
+    };
+    Ok((identity, FileIdentity { device: word(7)?, number: word(8)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_round_trips() {
+        let identity = ImageIdentity {
+            boot: u128::MAX - 1,
+            database: 3 << 100 | 7,
+            family: FamilyId(u32::MAX),
+            created_at: SeqNo::MAX,
+            extra: 1 << 63,
+        };
+        let file = FileIdentity { device: 5, number: u64::MAX };
+        let bytes = encode(&identity, file);
+        assert_eq!(decode(&View::new(&bytes), 0).expect("whole"), (identity, file));
+        assert!(decode(&View::new(&bytes[1..]), 0).is_err());
+        assert_eq!(ImageIdentity::number_of(""), 0);
+        assert_ne!(ImageIdentity::number_of("a"), ImageIdentity::number_of("b"));
+    }
+}
