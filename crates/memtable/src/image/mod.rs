@@ -19,7 +19,7 @@ mod reopen;
 mod sealed;
 mod skiplist;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tombstones;
 mod trie;
 mod trie_check;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{SeqNo, UserOrder, ValueKind, key};
+use base::{InternalOrder, SeqNo, UserOrder, ValueKind, key};
 use parking_lot::Mutex;
 use vfs::{MemoryVfs, RealVfs};
 
@@ -18,6 +18,8 @@ use super::space::{Purse, Space, price_max};
 use super::tree::Tree;
 use crate::arena::{Arena, ArenaConfig};
 use crate::conformance::Random;
+use crate::image::tests::Pairs;
+use crate::image::tests::lazy::assert_shows;
 use crate::image::{self, Expected, Image, Representation};
 use crate::{Entry, ImageFile};
 
@@ -53,7 +55,8 @@ impl<const SHIFT: u32> Watched<SHIFT> {
 
     fn check(&self, seen: &mut Seen) {
         let end = self.inner.arena().allocated();
-        let mut bytes = self.vfs.read_file(Path::new("/image")).expect("there");
+        let whole = self.vfs.read_file(Path::new("/image")).expect("there");
+        let mut bytes = whole.clone();
         bytes.truncate(end);
         let image = Image::open(&bytes, &Expected::default()).expect("valid after every store");
         let mut found = BTreeSet::new();
@@ -62,6 +65,9 @@ impl<const SHIFT: u32> Watched<SHIFT> {
             assert!(found.insert(key.to_vec()) && seen.begun.contains(key), "{key:?}");
         }
         assert!(found.is_superset(&seen.done), "what was inserted is there");
+        let mut pairs: Pairs = found.into_iter().map(|key| (key.clone(), key)).collect();
+        pairs.sort_by(|a, b| InternalOrder::default().compare(&a.0, &b.0));
+        assert_shows(&whole, &InternalOrder::default(), &pairs, &[u64::MAX >> 8, 20_000]);
         seen.states += 1;
         seen.locked += image.report().locked_nodes;
     }

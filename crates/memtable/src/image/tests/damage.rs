@@ -47,7 +47,7 @@ fn bits_apart(a: &Pairs, b: &Pairs) -> Option<u32> {
     a.iter().zip(b).map(|(a, b)| Some(bits(&a.0, &b.0)? + bits(&a.1, &b.1)?)).sum()
 }
 
-fn each_small_image(mut run: impl FnMut(&InternalOrder, &[u8], bool)) {
+pub(super) fn each_small_image(mut run: impl FnMut(&InternalOrder, &[u8], bool)) {
     for option in ["trie", "skip_list"] {
         for order in [UserOrder::Bytewise, UserOrder::ReverseBytewise] {
             let mut subject = Subject::new(option, order, 64 << 10);
@@ -238,7 +238,7 @@ fn what_only_lookups_rely_on_is_checked_in_a_skiplist() {
 }
 
 /// Damages an image in one of the ways that files are damaged in, or that are worst for it.
-fn damage(random: &mut Random, bytes: &mut [u8]) {
+pub(super) fn damage(random: &mut Random, bytes: &mut [u8]) {
     let body = crate::arena::IMAGE_HEADER_BYTES.min(bytes.len() - 8);
     let mut place = |len: usize| {
         let start = if random.below(20) == 0 { 0 } else { body };

@@ -1,9 +1,11 @@
 //! Images of real memtables, whole and damaged.
 
 mod damage;
+pub(crate) mod lazy;
 mod reopened;
 #[cfg(not(miri))]
 mod steps;
+mod watermark;
 #[cfg(not(miri))]
 mod whole;
 
@@ -19,7 +21,7 @@ use crate::{ImageFile, Memtable, MemtableConfig, factory_from_option_string};
 
 const PAGE: &str = include_str!("../../../../../docs/format/image.md");
 
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Start, end, number.
 type Ranges = Vec<(Vec<u8>, Vec<u8>, SeqNo)>;

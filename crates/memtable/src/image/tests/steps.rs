@@ -40,6 +40,7 @@ fn check_states(subject: &Subject, before: &[u8], after: &[u8], node: usize, had
     let check = |state: &[u8], expected: &Pairs| {
         let image = Image::open(state, &subject.expected()).expect("valid between stores");
         assert_eq!(&pairs(&image), expected);
+        super::lazy::assert_shows(state, &subject.order, expected, &[u64::MAX >> 8, 20]);
     };
     check(&state, had);
     let has = subject.points();
