@@ -23,6 +23,14 @@ impl Pinned {
         Pinned(Repr::Shared(owner, range))
     }
 
+    /// The owner of the bytes, and where they begin in it; `None` where nobody else can hold them.
+    pub fn as_shared(&self) -> Option<(&BytesOwner, usize)> {
+        match &self.0 {
+            Repr::Owned(_) => None,
+            Repr::Shared(owner, range) => Some((owner, range.start)),
+        }
+    }
+
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Repr::Owned(bytes) => bytes,

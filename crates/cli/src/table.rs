@@ -4,10 +4,11 @@ mod build;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Subcommand, ValueEnum};
 use spillway::dump::{self, DumpPart};
-use spillway::vfs::RealVfs;
+use spillway::vfs::{RealVfs, Vfs};
 
 use crate::failure::{Failure, Outcome};
 use crate::human;
@@ -76,7 +77,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
         Action::Build(args) => build::run(args, out),
         Action::Dump { file, part } => {
-            let table = dump::open_table(&*RealVfs::new(), file)?;
+            let table = dump::open_table(&(RealVfs::new() as Arc<dyn Vfs>), file)?;
             if let Some(part) = part {
                 return show(out, |line| dump::dump_table(&table, part.of_table(), line));
             }
@@ -94,7 +95,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn verify(files: &[PathBuf], out: &mut dyn Write) -> Outcome {
     let mut damaged = 0u64;
     for file in files {
-        match dump::open_table(&*RealVfs::new(), file).and_then(|table| table.table().verify().map(|()| table)) {
+        match dump::open_table(&(RealVfs::new() as Arc<dyn Vfs>), file)
+            .and_then(|table| table.table().verify().map(|()| table))
+        {
             Ok(table) => {
                 let entries = human::counted(table.table().properties().entries, "entry", "entries");
                 writeln!(out, "{}: whole, {entries}", file.display())?;

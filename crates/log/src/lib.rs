@@ -16,11 +16,13 @@ mod format;
 mod log_bytes;
 mod log_file;
 mod replay;
+mod values;
 
 pub use backing::BackingChoice;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
 pub use log_file::{LogConfig, LogFile, Reservation};
 pub use replay::{EndReason, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, read_head, replay};
+pub use values::SealedLog;
 
 /// What recovery does about damage in a log. RocksDB's four modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

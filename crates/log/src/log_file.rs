@@ -7,11 +7,9 @@
 //! Three marks, each growing only: `synced <= published <= tail <= allocated <= capacity`.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::checksum::crc32c;
-use base::value_source::{ValueRef, ValueSource};
-use base::{Error, FileNumber, Pinned, Result};
+use base::{Error, FileNumber, Result};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use vfs::Vfs;
@@ -97,6 +95,8 @@ pub struct LogFile {
     growth: Mutex<()>,
     /// Held during a sync: one that fails must not be followed by another that succeeds (D4). Holds the failure.
     sync: Mutex<Option<Error>>,
+    /// `sync` holds a failure.
+    has_failed: AtomicBool,
 }
 
 /// A bit of `tail`: no more reservations.
@@ -134,6 +134,7 @@ impl LogFile {
             populated: AtomicU64::new(0),
             growth: Mutex::new(()),
             sync: Mutex::new(None),
+            has_failed: AtomicBool::new(false),
         };
         log.begin(&header).map_err(|error| {
             // Best effort: the file holds nothing, and its absence would only make trying again easier.
@@ -277,6 +278,7 @@ impl LogFile {
             if let Err(error) = self.backing.sync() {
                 let error = error.at_path(&self.path);
                 *failed = Some(error.clone());
+                self.has_failed.store(true, Ordering::Release);
                 return Err(error);
             }
             self.synced.fetch_max(frontier, Ordering::Release);
@@ -303,6 +305,24 @@ impl LogFile {
                 return Err(Error::invalid_argument(message).at_path(&self.path).at_offset(offset));
             }
         }
+        self.read_backing(offset, buf)
+    }
+
+    /// Copies bytes out that the caller knows to be written: they lie in a record whose entries are in a memtable.
+    ///
+    /// # Errors
+    /// After a failed sync its error, beyond the synced frontier (D4).
+    pub(crate) fn read_written(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        if self.has_failed.load(Ordering::Acquire)
+            && offset.saturating_add(buf.len() as u64) > self.synced()
+            && let Some(error) = &*self.sync.lock()
+        {
+            return Err(error.clone());
+        }
+        self.read_backing(offset, buf)
+    }
+
+    fn read_backing(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         if self.backing.read(offset, buf)? < buf.len() {
             return Err(Error::corruption("a log is shorter than what was written").at_path(&self.path));
         }
@@ -332,23 +352,6 @@ impl LogFile {
 
     pub fn is_mapped(&self) -> bool {
         matches!(self.backing, Backing::Mapped(_))
-    }
-}
-
-/// Values in this log only.
-impl ValueSource for LogFile {
-    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
-        if value.log != self.number || value.offset.saturating_add(u64::from(value.len)) > self.published() {
-            let message = format!("a value lies in log {} at {}, which is not there", value.log, value.offset);
-            return Err(Error::corruption(message).at_path(&self.path).at_offset(value.offset));
-        }
-        let mut bytes = vec![0; value.len as usize];
-        self.read(value.offset, &mut bytes)?;
-        if crc32c(&bytes) != value.crc {
-            let message = "a value in the log does not match its checksum";
-            return Err(Error::corruption(message).at_path(&self.path).at_offset(value.offset));
-        }
-        Ok(Pinned::from(bytes))
     }
 }
 

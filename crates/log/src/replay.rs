@@ -27,6 +27,8 @@ pub struct ReplayOptions {
     /// Where an earlier recovery ended the log, as it noted in the MANIFEST. All before it was whole then, and what lies
     /// behind is not part of the history. That recovery has to sync the log before it notes this.
     pub known_end: Option<u64>,
+    /// Where a record begins before which none is wanted, or where the log ends. What lies before it is not looked at.
+    pub from: Option<u64>,
     /// What later logs know ([`read_head`]); zero where there are none. One that lies in a later log demands the
     /// whole of this one, up to its [`End`](RecordKind::End) record.
     pub later: Frontiers,
@@ -180,7 +182,7 @@ impl Replay {
     }
 
     fn run(mut self, visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>) -> Result<ReplayEnd> {
-        let mut offset = FILE_HEADER_BYTES;
+        let mut offset = self.options.from.unwrap_or(FILE_HEADER_BYTES).max(FILE_HEADER_BYTES);
         loop {
             if self.options.known_end.is_some_and(|end| offset >= end) {
                 return Ok(self.end(offset, EndReason::KnownEnd));

@@ -1,6 +1,7 @@
 //! How a sealed memtable becomes a table: what users of ToplingDB's CSPP choose, by their names.
 
 use base::Result;
+use base::value_source::ReferenceForm;
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
@@ -9,7 +10,7 @@ use crate::arguments::Arguments;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
     pub to_sst: ConvertToSst,
-    /// How a memtable refers to values that stay in the log. Taken, and without effect: none does.
+    /// How a memtable refers to values that stay in the log, in a database whose option `memtable_as_log_index` is set.
     pub ref_log_format: RefLogFormat,
     /// Whether a file that became a table is synced before the flush counts as done.
     pub sync_sst_file: bool,
@@ -36,6 +37,17 @@ impl Conversion {
     /// Whether memtables are to become tables, so that their memory must be a whole image.
     pub fn is_wanted(&self) -> bool {
         self.to_sst != ConvertToSst::DontConvert
+    }
+
+    /// How memtables that become tables refer to values in the log; `None` where they hold all values themselves. One
+    /// that is rewritten has no use for references: what they spare in memory, the flush would have to gather.
+    pub fn reference_form(&self) -> Option<ReferenceForm> {
+        match self.ref_log_format {
+            _ if !self.is_wanted() => None,
+            RefLogFormat::NoLogRef => None,
+            RefLogFormat::PlainLogRef => Some(ReferenceForm::Plain),
+            RefLogFormat::ShortLogRef => Some(ReferenceForm::Short),
+        }
     }
 
     pub(crate) fn named_values(&self) -> [(&'static str, Value); 3] {

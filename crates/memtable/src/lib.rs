@@ -205,7 +205,11 @@ pub trait Memtable: Send + Sync {
     /// memtable is used; from then on the whole capacity counts as memory held.
     fn populate(&self) {}
 
-    /// Tells an image that every write of its family above its identity's `created_at`, up to `complete_through`, that was
+    /// Tells an image that no write at or below `created_at` is in it. Told before the first insert, and again with a larger
+    /// number as long as nothing was inserted; nothing without an image, or once sealed.
+    fn begin_after(&self, _created_at: SeqNo) {}
+
+    /// Tells an image that every write of its family above the number that it begins after, up to `complete_through`, that was
     /// meant for this memtable is inserted; and a position at or before the first write above that number, in whatever way
     /// of counting in which later is larger. What was told before stands where it is larger. Cheap enough for each
     /// publication; nothing without an image, or once sealed.

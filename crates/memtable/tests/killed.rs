@@ -135,8 +135,10 @@ fn kill(mut child: Child, vfs: &dyn Vfs, path: &Path, enough: u64) -> Option<Hea
     watermark()
 }
 
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// Point entries of writes 1 to `through`, by internal key in the order of bytes, and range deletions.
-fn model(through: u64) -> (Vec<(Vec<u8>, Vec<u8>)>, FragmentedTombstones) {
+fn model(through: u64) -> (Entries, FragmentedTombstones) {
     let (mut points, mut ranges) = (Vec::new(), Vec::new());
     for seq in 1..=through {
         let (user_key, kind, value) = write(seq);

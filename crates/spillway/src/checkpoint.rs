@@ -21,8 +21,8 @@ use crate::open::new_identity;
 use crate::staging::Staging;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogLife;
 use crate::version::manifest::ManifestWriter;
-use crate::version::purge::FileLife;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::write::logs::ActiveLog;
@@ -56,10 +56,20 @@ struct Capture {
     /// The number of the checkpoint's MANIFEST.
     manifest: FileNumber,
     /// Complete logs, and those of large batches.
-    older_logs: Vec<(FileNumber, Arc<FileLife>)>,
+    older_logs: Vec<(FileNumber, Arc<LogLife>)>,
     /// The log that was being written, and the bytes of it that count.
-    current: Option<(FileNumber, Arc<FileLife>, u64)>,
+    current: Option<(FileNumber, Arc<LogLife>, u64)>,
     families: Vec<Arc<Family>>,
+}
+
+impl Capture {
+    /// The logs that recovery does not need, and values in tables do. Nobody writes them any more.
+    fn logs_of_values(&self) -> BTreeSet<FileNumber> {
+        let current = self.current.iter().map(|(number, ..)| *number);
+        let others: BTreeSet<FileNumber> = self.older_logs.iter().map(|(number, _)| *number).chain(current).collect();
+        let shares = self.tables.iter().flat_map(|table| &table.meta.value_logs);
+        shares.map(|share| share.log).filter(|log| !others.contains(log)).collect()
+    }
 }
 
 impl Core {
@@ -108,7 +118,7 @@ impl Core {
 
     /// The logs of large batches that came after `pins`. The current log can commit some before its end was taken; none
     /// was let go since, for that takes the manifest lock.
-    fn large_batches_beside(&self, pins: &[(FileNumber, Arc<FileLife>)]) -> Vec<(FileNumber, Arc<FileLife>)> {
+    fn large_batches_beside(&self, pins: &[(FileNumber, Arc<LogLife>)]) -> Vec<(FileNumber, Arc<LogLife>)> {
         let mut late = self.logs.pin_all();
         late.retain(|(number, life)| {
             life.file().file_type == FileType::LargeBatch && !pins.iter().any(|(pinned, _)| pinned == number)
@@ -133,6 +143,9 @@ impl Core {
         // Virtual tables can share a file.
         let files: BTreeSet<FileNumber> = capture.tables.iter().map(|table| table.meta.physical_number()).collect();
         files.into_iter().try_for_each(|file| staging.link_or_copy(&self.context.table_path(file)))?;
+        for number in capture.logs_of_values() {
+            staging.link_or_copy(&self.path_of(FileType::Log, number))?;
+        }
         for (number, life) in &capture.older_logs {
             staging.link_or_copy(&self.path_of(life.file().file_type, *number))?;
         }
@@ -166,7 +179,7 @@ impl Core {
 }
 
 /// The row that older logs, oldest first, and the current one make; none where there is no log.
-fn row_of(older: &[(FileNumber, Arc<FileLife>)], current: Option<FileNumber>) -> Option<LogRow> {
+fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<LogRow> {
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
     let mut row = older.chain(current);
     let oldest = row.next()?;

@@ -16,6 +16,8 @@ use crate::flush::ways::FlushCounts;
 use crate::meter::Meter;
 use crate::tasks::Tasks;
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogLives;
+use crate::write::value_logs::ValueLogs;
 
 /// Gives out file numbers, each once.
 pub struct FileNumbers(AtomicU64);
@@ -46,6 +48,8 @@ pub struct Context {
     pub memtables: MemtableMaking,
     /// What `memtables` hands its background work to.
     pub tasks: Arc<Tasks>,
+    /// Which logs there are, and who needs them.
+    pub logs: Arc<LogLives>,
     pub statistics: Option<Arc<Statistics>>,
     pub flushes: FlushCounts,
     pub listeners: Listeners,
@@ -68,7 +72,12 @@ impl Context {
     /// Wraps a memtable for a family's queue.
     pub fn queue_memtable(&self, memtable: HeldMemtable, created_at: SeqNo) -> Arc<QueuedMemtable> {
         let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
-        QueuedMemtable::new(id, memtable, created_at, self.options.allow_concurrent_memtable_write)
+        let conversion = memtable.conversion().filter(|_| self.options.memtable_as_log_index);
+        let value_logs = conversion
+            .and_then(|conversion| conversion.reference_form())
+            .map(|form| ValueLogs::new(form, self.logs.clone()));
+        let concurrent = self.options.allow_concurrent_memtable_write;
+        QueuedMemtable::new(id, memtable, created_at, concurrent, value_logs)
     }
 
     /// `None` where no statistics are kept.

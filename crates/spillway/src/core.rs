@@ -29,6 +29,7 @@ use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
 use crate::write::logs::{ActiveLog, Logs};
+use crate::write::marks::Marks;
 use crate::write::pipeline::Pipeline;
 use crate::write::spare::Spare;
 use crate::write::stall::{Debt, Stall};
@@ -38,6 +39,8 @@ pub(crate) struct Core {
     pub read_only: bool,
     /// No file of this process has a smaller number.
     pub first_own_file: FileNumber,
+    /// Memtables of earlier processes that were read where they lay when the database was opened.
+    pub restored_memtables: usize,
     pub families: ArcSwap<FamilySet>,
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
@@ -52,6 +55,7 @@ pub(crate) struct Core {
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
     pub state_changed: Condvar,
     pub upkeep: Signal,
+    pub marks: Marks,
     /// A leaf lock.
     pub told_stalls: Mutex<ToldStalls>,
     /// `None` where the database is open for reading only.
@@ -214,6 +218,7 @@ pub(crate) struct CoreParts {
     pub read_only: bool,
     pub last_seq: SeqNo,
     pub first_own_file: FileNumber,
+    pub restored_memtables: usize,
     pub max_family: u32,
     pub purge: Arc<PurgeQueue>,
     pub slots: Arc<OpenSlots>,
@@ -222,13 +227,15 @@ pub(crate) struct CoreParts {
 
 impl Core {
     pub fn new(parts: CoreParts) -> Self {
-        let CoreParts { context, read_only, last_seq, first_own_file, max_family, purge, slots, block_cache } = parts;
+        let CoreParts { context, read_only, last_seq, first_own_file, restored_memtables, .. } = parts;
+        let CoreParts { max_family, purge, slots, block_cache, .. } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
         Core {
-            logs: Arc::new(Logs::new(&context, purge.clone())),
+            logs: Arc::new(Logs::new(&context)),
             stall: Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate),
             read_only,
             first_own_file,
+            restored_memtables,
             families: ArcSwap::from_pointee(FamilySet::default()),
             commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
@@ -245,6 +252,7 @@ impl Core {
             }),
             state_changed: Condvar::new(),
             upkeep: Signal::default(),
+            marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),
             manifest: Mutex::new(None),
             purge,

@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
 use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, Frontiers, RecordKind, RecoveryMode, ReplayOptions};
+use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
 use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
 use crate::ingest::record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogsOnDemand;
 use crate::version::{current, manifest};
 use crate::write::batch::{BatchReader, BatchRecord};
 
@@ -19,16 +21,19 @@ pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 /// Is shown a line; false ends the dump.
 pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
 
-/// Opens a table file by itself, whatever built-in order its keys are in.
+/// Opens a table file by itself, whatever built-in order its keys are in. Values that it left in logs are looked for in
+/// logs beside it.
 ///
 /// # Errors
 /// `Corruption`: damage. `Unsupported`: another format. `InvalidArgument`: its comparator is not built in.
-pub fn open_table(vfs: &dyn Vfs, path: &Path) -> Result<AnyTable> {
+pub fn open_table(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<AnyTable> {
+    let logs = LogsOnDemand::in_dir(vfs.clone(), path.parent().unwrap_or(Path::new("")).to_owned());
     let file = vfs.open(path)?;
     let bytes = file.len().map_err(|error| error.at_path(path))?;
     let open = |order| {
         let order = InternalOrder::new(order);
-        open_any(vfs, file.clone(), path, bytes, &TableContext { order, ..TableContext::default() })
+        let context = TableContext { order, values: Some(logs.clone()), ..TableContext::default() };
+        open_any(&**vfs, file.clone(), path, bytes, &context)
     };
     match open(UserOrder::Bytewise) {
         Err(error) if error.kind() == base::ErrorKind::InvalidArgument => {
@@ -75,7 +80,7 @@ fn stopped() -> Error {
 
 fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
     let mode = RecoveryMode::PointInTime;
-    let options = ReplayOptions { number, mode, known_end: None, later: Frontiers::default() };
+    let options = ReplayOptions { number, mode, ..ReplayOptions::default() };
     let mut wanted = true;
     let end = log::replay(vfs, path, &options, &mut |record| {
         wanted = match record.kind {

@@ -243,8 +243,8 @@ impl MemtableMaker {
         config.room_bytes = room_bytes;
         config.bloom_ratio = bloom_ratio;
         config.background = self.making.background.clone();
-        if conversion.is_some_and(|conversion| conversion.to_sst == ConvertToSst::FileMmap) {
-            config.image = self.making.images.as_ref().map(|images| images.next());
+        if let Some(mapped) = conversion.filter(|conversion| conversion.to_sst == ConvertToSst::FileMmap) {
+            config.image = self.making.images.as_ref().map(|images| images.next(self.family, mapped));
         }
         let memtable = self.factory.create(&config)?;
         let mut made = self.made.lock();

@@ -97,6 +97,7 @@ impl Core {
                 }
                 family.refresh_pending_bytes();
                 family.end_flush(ended.entries, &ended.unneeded);
+                ended.entries.iter().for_each(|entry| entry.mark_flushed()); // the edit is durable (V3)
                 family.publish_view()
             });
             left.push((old_view, built.removed));

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, Result, SeqNo};
 
+use memtable::Memtable;
+
 use crate::core::{Core, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, Db};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::open;
 use crate::version::edit::VersionEdit;
+use crate::write::logs::ActiveLog;
 
 impl Db {
     /// Creates an empty family.
@@ -170,10 +173,24 @@ impl Core {
         {
             self.pipeline.wait_visible(last_seq)?;
             self.pipeline.wait_published(entered)?;
+            self.keep_images(last_seq, &log);
             self.logs.end(&log)?;
             self.note_logs()?;
         }
         Ok(())
+    }
+
+    /// Leaves memtables' files to the next open. No write is under way any more.
+    fn keep_images(&self, last_seq: SeqNo, log: &ActiveLog) {
+        if !self.context.options.memtable_crash_safe_recover {
+            return;
+        }
+        self.mark_memtables(last_seq, log.end_position());
+        for family in self.families.load().iter() {
+            let view = family.view();
+            let queued = view.queue.iter().filter_map(|entry| entry.as_memtable());
+            queued.chain([view.mutable.memtable()]).for_each(leave_image);
+        }
     }
 
     fn resume(&self) -> Result<()> {
@@ -205,5 +222,15 @@ impl Core {
         self.state_changed.notify_all();
         self.upkeep.raise();
         Ok(())
+    }
+}
+
+/// Seals a memtable, and leaves its file where it lies.
+fn leave_image(memtable: &Arc<dyn Memtable>) {
+    memtable.seal();
+    let Some(file) = memtable.image().and_then(|image| image.file) else { return };
+    match file.give_back_the_rest() {
+        Ok(()) => file.keep(),
+        Err(error) => tracing::info!(%error, "a memtable's file is not kept; the next open replays the log"),
     }
 }

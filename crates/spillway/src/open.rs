@@ -18,6 +18,7 @@ use crate::family::{Family, FamilyParts, MemtableMaker};
 use crate::flush::held::MemtableMaking;
 use crate::flush::images::ImageNames;
 use crate::flush::ways::FlushCounts;
+use crate::open::restart::Restored;
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::replay::{LogReplay, Replayed};
@@ -25,6 +26,7 @@ use crate::tables::Opener;
 use crate::tasks::Tasks;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
 use crate::version::recover::{self, Recovered, TablePaths};
@@ -39,6 +41,7 @@ mod destroy;
 mod identity;
 mod orphans;
 mod reading;
+pub(crate) mod restart;
 mod start;
 
 use reading::Attempt;
@@ -159,10 +162,14 @@ impl<'a> Opening<'a> {
             memtables: MemtableMaking {
                 background: tasks.as_background(),
                 memory: MemtableMemory::new(options.db.db_write_buffer_size),
-                images: (!options.read_only).then(|| ImageNames::new(vfs.clone(), dir, numbers, recovered.fenced)),
+                images: (!options.read_only).then(|| {
+                    let leaves_values = options.db.memtable_as_log_index;
+                    ImageNames::new(vfs.clone(), (dir, &db_id), numbers, recovered.fenced, leaves_values)
+                }),
             },
             flushes: FlushCounts::default(),
             tasks,
+            logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
             statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
             listeners: options.db.listeners.clone(),
             db_id,
@@ -173,7 +180,7 @@ impl<'a> Opening<'a> {
         let capacity = capacity.unwrap_or_else(|| FamilyOptions::default().table.block_cache);
         let shared = Shared {
             slots: OpenSlots::new(options.db.max_open_files),
-            purge: PurgeQueue::new(),
+            purge: context.logs.purge().clone(),
             block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
         };
         Ok(Opening { options, recovered, context, shared, families: BTreeMap::new() })
@@ -181,12 +188,14 @@ impl<'a> Opening<'a> {
 
     fn run(mut self) -> Result<Arc<Core>> {
         self.open_families()?;
-        let replayed = self.replay_logs()?;
+        let restored = self.restore_memtables()?;
+        let replayed = self.replay_logs(&restored)?;
         let core = Core::new(CoreParts {
             context: self.context.clone(),
             read_only: self.options.read_only,
             last_seq: replayed.last_seq,
             first_own_file: self.recovered.next_file,
+            restored_memtables: restored.images.len(),
             max_family: self.recovered.max_family,
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
@@ -203,7 +212,7 @@ impl<'a> Opening<'a> {
         }
         core.state.lock().families = families;
         if !self.options.read_only {
-            self.begin_writing(&core, &replayed)?;
+            self.begin_writing(&core, replayed, &restored)?;
         }
         core.refresh_debt(&core.state.lock());
         let core = Arc::new(core);
@@ -310,25 +319,34 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    fn replay_logs(&mut self) -> Result<Replayed> {
+    /// Not where a writer may have the files.
+    fn restore_memtables(&mut self) -> Result<Restored> {
+        if self.options.read_only {
+            return Ok(Restored::default());
+        }
+        restart::restore(&self.context, &mut self.families)
+    }
+
+    fn replay_logs(&mut self, restored: &Restored) -> Result<Replayed> {
         let recovered = &self.recovered;
-        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, recovered).run()
+        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, (recovered, restored)).run()
     }
 
     /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to, which
     /// is noted there before it holds anything.
-    fn begin_writing(&self, core: &Core, replayed: &Replayed) -> Result<()> {
+    fn begin_writing(&self, core: &Core, replayed: Replayed, restored: &Restored) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         let number = context.numbers.take();
         for log in &replayed.logs {
-            core.logs.note_recovered(log.file_type, log.end, log.bytes);
+            core.logs.note_recovered(log);
         }
+        core.logs.note_left_unsynced(replayed.unsynced);
         let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
         context.memtables.images.iter().for_each(|images| images.note_fence());
-        orphans::remove(core)?;
+        orphans::remove(core, &restored.images)?;
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
         core.release_logs();
@@ -339,7 +357,7 @@ impl<'a> Opening<'a> {
 impl Shared {
     fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
         let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
-        TableStore::new(Box::new(opener), self.slots.clone(), self.purge.clone())
+        TableStore::with_logs(Box::new(opener), self.slots.clone(), context.logs.clone())
     }
 }
 

@@ -14,10 +14,11 @@ use memtable::Entry;
 
 use crate::context::Context;
 use crate::core::FamilyState;
-use crate::flush::flushable::QueuedMemtable;
 use crate::flush::build::build;
+use crate::flush::flushable::QueuedMemtable;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::link::{self, Ground};
+use crate::open::restart::Restored;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::{LogEnd, VersionEdit};
@@ -40,11 +41,14 @@ pub(crate) struct ReplayedLog {
     pub file_type: FileType,
     pub end: LogEnd,
     pub bytes: u64,
+    /// Whether all of it was seen: else it ends where it ends.
+    pub is_end_known: bool,
 }
 
 impl ReplayedLog {
     /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
     fn forget(&mut self) {
+        self.is_end_known = true;
         self.end.end_offset = FILE_HEADER_BYTES;
         self.end.last_seq = SeqNo::ZERO;
     }
@@ -54,12 +58,16 @@ impl ReplayedLog {
 pub(crate) struct Replayed {
     pub last_seq: SeqNo,
     pub logs: Vec<ReplayedLog>,
+    /// Logs that were not read, and may not have been synced.
+    pub unsynced: Vec<PathBuf>,
 }
 
 /// Replays logs into the families' memtables.
 pub(crate) struct LogReplay<'a> {
     context: &'a Context,
     recovered: &'a Recovered,
+    /// What need not be replayed.
+    restored: &'a Restored,
     /// False where the database is opened for reading: then nothing is written, however much memory that takes.
     may_flush: bool,
     families: &'a mut BTreeMap<FamilyId, FamilyState>,
@@ -70,6 +78,8 @@ pub(crate) struct LogReplay<'a> {
     last_record: SeqNo,
     /// Logs of ours that were replayed, those of large batches included.
     logs: Vec<ReplayedLog>,
+    /// Those of them that were passed over, and may not have been synced.
+    unsynced: Vec<PathBuf>,
     /// Salvage went on in spite of damage to our logs, or without one.
     passed_damage: bool,
 }
@@ -79,21 +89,24 @@ impl<'a> LogReplay<'a> {
         context: &'a Context,
         may_flush: bool,
         families: &'a mut BTreeMap<FamilyId, FamilyState>,
-        recovered: &'a Recovered,
+        (recovered, restored): (&'a Recovered, &'a Restored),
     ) -> Self {
         let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
         let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
         let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
-        let last_seq = tables.chain(flushed).fold(recovered.last_seq, SeqNo::max);
+        let in_images = restored.families.values().map(|(through, _)| *through);
+        let last_seq = tables.chain(flushed).chain(in_images).fold(recovered.last_seq, SeqNo::max);
         LogReplay {
             context,
             recovered,
+            restored,
             may_flush,
             families,
             log_numbers,
             last_seq,
             last_record: SeqNo::ZERO,
             logs: Vec::new(),
+            unsynced: Vec::new(),
             passed_damage: false,
         }
     }
@@ -115,13 +128,15 @@ impl<'a> LogReplay<'a> {
             self.flush_everything(self.last_seq)?;
             self.logs.iter_mut().for_each(ReplayedLog::forget);
         }
-        Ok(Replayed { last_seq: self.last_seq, logs: self.logs })
+        Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
     }
 
+    /// Those that were passed over cost next to nothing, and go in the background.
     fn has_too_many_logs(&self) -> bool {
-        let bytes: u64 = self.logs.iter().map(|log| log.bytes).sum();
+        let read = || self.logs.iter().filter(|log| log.is_end_known);
+        let bytes: u64 = read().map(|log| log.bytes).sum();
         let limit_bytes = self.context.options.max_total_wal_size;
-        let count = self.logs.iter().filter(|log| log.file_type == FileType::Log).count();
+        let count = read().filter(|log| log.file_type == FileType::Log).count();
         count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
     }
 
@@ -176,14 +191,14 @@ impl<'a> LogReplay<'a> {
         let Some(family) = self.families.get(&id) else { return false };
         match rocksdb_log {
             Some(log) => self.log_numbers.get(&id).is_none_or(|needed| log >= *needed),
-            None => seq > family.flushed_through,
+            None => seq > family.flushed_through && !self.restored.has(id, seq),
         }
     }
 
     fn insert(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<()> {
         let Some(family) = self.families.get(&id) else { return Ok(()) };
         let payload_bytes = entry.user_key.len() + entry.value.len();
-        let need = family.mutable.memtable().worst_case_bytes(1, payload_bytes);
+        let need = family.mutable.room_for(1, payload_bytes);
         let before = SeqNo(entry.seq.0.saturating_sub(1));
         if self.may_flush && !family.mutable.charge_for(need) {
             self.flush_everything(before)?; // all memtables together hold as much as they may
@@ -193,19 +208,32 @@ impl<'a> LogReplay<'a> {
             seal(self.context, family, before, need)?;
             let full = family.queue.len() >= family.family.options().max_write_buffer_number;
             if self.may_flush && full {
-                flush_queue(self.context, family)?;
+                self.sync_passed_over()?;
+                self.families.get_mut(&id).map_or(Ok(()), |family| flush_queue(self.context, family))?;
             }
+            let Some(family) = self.families.get(&id) else { return Ok(()) };
             if !family.mutable.memtable().try_reserve(need) {
                 let what = format!("an entry of {payload_bytes} bytes in a log fits into no memtable that can be made");
                 return Err(Error::invalid_argument(what));
             }
         }
-        family.mutable.insert_all(&mut std::iter::once(*entry));
+        if let Some(family) = self.families.get(&id) {
+            family.mutable.insert_all(&mut std::iter::once(*entry), None);
+        }
+        Ok(())
+    }
+
+    /// Before what is in them may become durable in a table (F1).
+    fn sync_passed_over(&mut self) -> Result<()> {
+        for path in self.unsynced.drain(..) {
+            self.context.vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
+        }
         Ok(())
     }
 
     /// Flushes every family through a number at or below which all was replayed.
     fn flush_everything(&mut self, through: SeqNo) -> Result<()> {
+        self.sync_passed_over()?;
         for family in self.families.values_mut() {
             if family.mutable.memtable().entries() > 0 {
                 seal(self.context, family, through, 0)?;
@@ -223,7 +251,7 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
     let made = family.family.create_memtable(need_bytes)?;
     let next = context.queue_memtable(made, largest);
     let full: Arc<QueuedMemtable> = std::mem::replace(&mut family.mutable, next);
-    full.seal_at(largest, 0); // the logs it came from are synced
+    full.seal_at(largest, 0, None); // the logs it came from are synced
     family.queue.insert(0, full);
     Ok(())
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
+use base::value_source::ValueSource;
 use base::{InternalOrder, Result};
 use table::{BlockCache, BoundedTable, Table, TableContext, open_any};
 use vfs::IoClass;
 
 use crate::context::Context;
 use crate::meter::MeteredFile;
+use crate::version::log_life::LogSet;
 use crate::version::recover::TablePaths;
 use crate::version::table_file::FileMeta;
 use crate::version::table_store::TableOpener;
@@ -52,6 +54,15 @@ impl TableOpener for Opener {
 }
 
 impl Opener {
+    /// The logs that the table refers to. Their lives are those that the table's handle pins.
+    fn values_of(&self, meta: &FileMeta) -> Option<Arc<dyn ValueSource>> {
+        if meta.value_logs.is_empty() {
+            return None;
+        }
+        let lives = meta.value_logs.iter().map(|share| self.context.logs.of_log(share.log));
+        Some(Arc::new(LogSet::new(lives.collect())))
+    }
+
     fn open_at(&self, path: &Path, meta: &FileMeta) -> Result<Arc<dyn Table>> {
         let mut file = self.context.vfs.open(path)?;
         if let Some(meter) = self.context.meter() {
@@ -64,6 +75,7 @@ impl Opener {
             pin_index_and_filter: self.options.pin_l0_filter_and_index_blocks_in_cache,
             prefix_extractor: self.prefix_extractor.clone(),
             largest_seq: Some(meta.largest_seq),
+            values: self.values_of(meta),
             class: IoClass::Foreground,
             statistics: self.context.statistics.clone(),
         };

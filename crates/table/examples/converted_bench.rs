@@ -113,7 +113,7 @@ impl Bench {
             return Ok(self.open(path)?.into_table());
         }
         let file = self.memory.open(path)?;
-        Ok(ConvertedTable::of_memtable(memtable, &summary, file, path, &InternalOrder::default())?)
+        Ok(ConvertedTable::of_memtable(memtable, &summary, file, path, &TableContext::default())?)
     }
 
     fn lookups(&self, count: u64) -> impl Iterator<Item = LookupKey> {

@@ -20,6 +20,7 @@ mod index;
 mod metaindex;
 mod properties;
 mod reader;
+pub mod values;
 mod writer;
 
 pub use any::{AnyTable, TableFormat, open_any};
@@ -79,13 +80,24 @@ pub trait ShareBytes {
     fn share(&self) -> BytesOwner;
 }
 
+impl ShareBytes for BytesOwner {
+    fn share(&self) -> BytesOwner {
+        self.clone()
+    }
+}
+
 impl<T: AsRef<[u8]> + Send + Sync + 'static> ShareBytes for Arc<T> {
     fn share(&self) -> BytesOwner {
         self.clone()
     }
 }
 
-impl TableValue<'_> {
+impl<'a> TableValue<'a> {
+    /// A value that is pinned already.
+    pub fn of(value: &'a Pinned) -> Self {
+        TableValue { bytes: value, owner: value.as_shared().map(|(owner, start)| (owner as &dyn ShareBytes, start)) }
+    }
+
     pub fn pin(&self) -> Pinned {
         match self.owner {
             Some((owner, start)) => Pinned::shared(owner.share(), start..start + self.bytes.len()),

@@ -17,7 +17,7 @@ use common::converted::{
 };
 use common::{Entry, check_reads, put, write_with};
 use table::{AnyTable, BlockBasedTable, BoundedTable, ConvertedTable, DumpPart, Properties, Table, TableBuilder};
-use table::{TableBuilderConfig, TablePart, TableReadOptions, convert, dump_any, open_any};
+use table::{TableBuilderConfig, TableContext, TablePart, TableReadOptions, convert, dump_any, open_any};
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule, Vfs};
 
 /// Shorter keys first: an order that bytes say nothing about.
@@ -300,7 +300,13 @@ fn what_cannot_be_converted_is_refused() {
         let plain = vector.expect("known").create(&plain).expect("created");
         plain.seal();
         assert_eq!(kind(&plain, create(&format!("/{name}-vector"))), ErrorKind::InvalidArgument, "no image");
-        let table = ConvertedTable::of_memtable(plain, &summary, file, Path::new(TABLE), &order);
+        let table = ConvertedTable::of_memtable(
+            plain,
+            &summary,
+            file,
+            Path::new(TABLE),
+            &TableContext { order: order.clone(), ..TableContext::default() },
+        );
         assert_eq!(table.map(|_| ()).expect_err("no image").kind(), ErrorKind::InvalidArgument);
     }
 }

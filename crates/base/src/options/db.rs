@@ -34,6 +34,9 @@ option_table! {
     wal_dir: String = String::new(), ANY, RocksDb, Fixed;
     /// What recovery makes of a damaged log.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
+    /// Reads memtables' files where a process that ended left them, instead of replaying the log as far as they go
+    /// (`convert_to_sst=kFileMmap`).
+    memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table written between background syncs that even out the disk's load; 0 for none.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
@@ -57,6 +60,8 @@ option_table! {
     log_file_bytes: u64 = 64 * MIB, within(65536.0, 17179869184.0), Spillway, Fixed;
     /// How log files are written.
     log_backing: LogBacking = LogBacking::Auto, ANY, Spillway, Fixed;
+    /// Leaves values in the log where memtables become tables (`convert_to_sst`): memtables and their tables refer to them.
+    memtable_as_log_index: bool = false, ANY, Spillway, Fixed;
     /// Bytes above which a batch gets a log file of its own instead of holding up every other writer's publication.
     large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Fixed;
     /// Counts what the database does, for the statistics properties.

@@ -144,24 +144,6 @@ fn records_of_every_length_in_any_parts_are_read_back() {
 }
 
 #[test]
-fn values_are_resolved_by_their_checksum() {
-    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
-    let offset = put(&log, b"key=value").payload_offset() + 4;
-    let value = ValueRef { log: FileNumber(3), offset, len: 5, crc: crc32c(b"value") };
-    assert_eq!(&*log.resolve(value).unwrap(), b"value");
-    for wrong in [
-        ValueRef { crc: 1, ..value },
-        ValueRef { offset: offset + 1, ..value },
-        ValueRef { log: FileNumber(4), ..value },
-        ValueRef { len: u32::MAX, ..value },
-        ValueRef { offset: u64::MAX, ..value },
-    ] {
-        assert_eq!(log.resolve(wrong).unwrap_err().kind(), ErrorKind::Corruption, "{wrong:?}");
-    }
-    assert_eq!(log.read(log.published(), &mut [0]).unwrap_err().kind(), ErrorKind::InvalidArgument);
-}
-
-#[test]
 #[should_panic(expected = "fill its reservation")]
 fn parts_of_another_length_than_reserved_are_broken_logic() {
     let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);

@@ -42,7 +42,7 @@ pub use self::read::{Entries, Image, RangeDeletions};
 pub use self::reopen::{Reopened, reopen};
 pub use self::sealed::{SealedImage, Totals};
 pub use self::watermark::Watermark;
-pub(crate) use self::watermark::{mark, mark_foreign};
+pub(crate) use self::watermark::{begin_after, mark, mark_foreign};
 
 /// What an image is to be.
 #[derive(Clone, Default)]

@@ -21,13 +21,17 @@ const POSITION_AT: usize = WATERMARK_AT + 8;
 const HANDED_OUT_AT: usize = WATERMARK_AT + 16;
 const FOREIGN_AT: usize = WATERMARK_AT + 24;
 
-const _: () = assert!(WATERMARK_AT.is_multiple_of(64) && FOREIGN_AT + 8 <= IMAGE_HEADER_BYTES);
+const BEGUN_AT: usize = WATERMARK_AT + 32;
+
+const _: () = assert!(WATERMARK_AT.is_multiple_of(64) && BEGUN_AT + 8 <= IMAGE_HEADER_BYTES);
 
 /// What [`Memtable::mark`](crate::Memtable::mark) said last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watermark {
-    /// Every write of the family above the identity's `created_at`, up to this number, that was meant for this memtable is
-    /// in the image. 0 where nothing was marked.
+    /// No write at or below this number is in the image; `None` where the memtable did not come into use.
+    pub begins_after: Option<SeqNo>,
+    /// Every write of the family above `begins_after`, up to this number, that was meant for this memtable is in the image.
+    /// 0 where nothing was marked.
     pub complete_through: SeqNo,
     /// At or before the first write above `complete_through`; what the number means is the engine's.
     pub position: u64,
@@ -41,6 +45,7 @@ impl Watermark {
     pub(super) fn read(view: &View<'_>) -> Result<Watermark> {
         let word = |at: usize| view.u64(at as u64);
         Ok(Watermark {
+            begins_after: word(BEGUN_AT)?.checked_sub(1).map(SeqNo),
             complete_through: SeqNo(word(COMPLETE_AT)?),
             position: word(POSITION_AT)?,
             handed_out_bytes: word(HANDED_OUT_AT)?,
@@ -64,6 +69,13 @@ pub(crate) fn mark<const IMAGE: bool>(arena: &Arena<IMAGE>, gate: &Gate, complet
     raise(complete, complete_through.0);
     raise(at, position);
     raise(handed_out, arena.allocated() as u64);
+}
+
+/// Says after which number the image begins; nothing without a header, or once sealed.
+pub(crate) fn begin_after<const IMAGE: bool>(arena: &Arena<IMAGE>, gate: &Gate, created_at: SeqNo) {
+    let Some(begun) = arena.header_word(BEGUN_AT) else { return };
+    let Some(_inside) = gate.enter_to_mark() else { return };
+    raise(begun, created_at.0 + 1);
 }
 
 /// Says that the image does not tell all; false where it cannot: without a header, or once sealed.

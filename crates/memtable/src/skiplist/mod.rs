@@ -299,6 +299,10 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         self.list.arena.populate();
     }
 
+    fn begin_after(&self, created_at: SeqNo) {
+        image::begin_after(&self.list.arena, &self.gate, created_at);
+    }
+
     fn mark(&self, complete_through: SeqNo, position: u64) {
         image::mark(&self.list.arena, &self.gate, complete_through, position);
     }

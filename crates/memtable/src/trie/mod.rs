@@ -278,6 +278,10 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         self.arena().populate();
     }
 
+    fn begin_after(&self, created_at: SeqNo) {
+        image::begin_after(self.arena(), &self.gate, created_at);
+    }
+
     fn mark(&self, complete_through: SeqNo, position: u64) {
         image::mark(self.arena(), &self.gate, complete_through, position);
     }

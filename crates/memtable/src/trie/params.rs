@@ -115,9 +115,6 @@ impl Params {
 
     fn tell_what_has_no_effect(&self) {
         let default = Params::default();
-        if self.conversion.ref_log_format != default.conversion.ref_log_format {
-            tracing::info!("ref_log_format has no effect: values lie in the memtable, not in a log");
-        }
         if self.token_use_idle != default.token_use_idle {
             tracing::info!("token_use_idle has no effect: readers of the trie hold no tokens");
         }

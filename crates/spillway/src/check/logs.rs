@@ -73,7 +73,7 @@ impl Check<'_> {
     fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
-        let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, later };
+        let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, from: None, later };
         let vfs = self.options.vfs.clone();
         let (report, queued) = (&mut self.report, &mut self.queued);
         let end = log::replay(&*vfs, path, &options, &mut |record| {

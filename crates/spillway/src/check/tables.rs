@@ -11,6 +11,7 @@ use super::Check;
 use crate::ingest::record::numbered;
 use crate::tables::counted;
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogsOnDemand;
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
@@ -106,6 +107,7 @@ impl Check<'_> {
         let context = TableContext {
             order: order.clone(),
             largest_seq: Some(meta.largest_seq),
+            values: Some(LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned())),
             class: IoClass::Other,
             ..TableContext::default()
         };

@@ -15,12 +15,15 @@ use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
 use crate::tasks::Tasks;
+use crate::version::log_life::LogLives;
+use crate::version::purge::PurgeQueue;
 
 const DIR: &str = "/db";
 
 fn context(vfs: Arc<dyn Vfs>) -> Context {
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     Context {
+        logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
         vfs,
         dir: DIR.into(),
         options: DbOptions::default(),

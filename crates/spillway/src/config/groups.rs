@@ -28,7 +28,6 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("inplace_update_support", "values are never changed in place"),
     ("listeners", "listeners are supplied in code"),
     ("max_level1_subcompactions", "max_subcompactions counts for every level"),
-    ("memtable_as_log_index", "memtables hold values themselves"),
     ("rate_limiter", "background I/O is not limited"),
     ("row_cache", "only the block cache is there"),
     ("sst_file_manager", "files are deleted at once"),

@@ -30,6 +30,8 @@ pub(crate) type Built = Option<BuiltTable>;
 /// The file system's; nothing is left behind then.
 pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<Built> {
     let start = context.vfs.now();
+    // Sealed, they can be told no more; and a crash may come before the table counts.
+    plan.entries.iter().for_each(|entry| entry.mark_complete(plan.through));
     let built = match convert(context, plan) {
         Some(table) => Some(table),
         None => rewrite::run(context, plan, snapshots)?.map(BuiltTable::rewritten),

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use base::extend::{Event, FlushWay};
 use base::metrics::{Ticker, tick};
 use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
+use base::value_source::ValueSource;
 use base::{Error, FileNumber, Result, SeqNo};
 use memtable::image::SealedImage;
 use memtable::{Conversion, Memtable, SealedFile};
-use table::{ConvertConfig, ConvertedTable, Table, TableSummary};
+use table::{ConvertConfig, ConvertedTable, Table, TableContext, TableSummary};
 use vfs::{AppendFile, IfExists, IoClass, RandomFile};
 
 use crate::compaction::output::{FamilyRules, bounds};
@@ -25,6 +26,7 @@ use crate::flush::images;
 use crate::flush::job::FlushPlan;
 use crate::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
+use crate::write::value_logs::ValueLogs;
 
 /// Makes a table of the plan's one memtable, which holds something, and whose writers are done.
 ///
@@ -62,12 +64,7 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(
-        context: &'a Context,
-        plan: &'a FlushPlan,
-        image: &SealedImage<'_>,
-        conversion: Conversion,
-    ) -> Result<Self> {
+    fn new(context: &'a Context, plan: &'a FlushPlan, image: &SealedImage<'_>, conversion: Conversion) -> Result<Self> {
         let place = image.file.as_ref().map(SealedFile::place);
         let number = match place {
             Some(place) => images::number_of(place)
@@ -91,7 +88,7 @@ impl<'a> Job<'a> {
     fn run(&self, memtable: &Arc<dyn Memtable>, image: &SealedImage<'_>) -> Result<(FileMeta, Arc<ConvertedTable>)> {
         let summary = table::convert(memtable, self.file_to_append(image)?, &self.config())?;
         let file = self.open()?;
-        let table = ConvertedTable::of_memtable(memtable.clone(), &summary, file, &self.path, &self.family.order)?;
+        let table = ConvertedTable::of_memtable(memtable.clone(), &summary, file, &self.path, &self.table_context())?;
         if self.family.options.paranoid_file_checks {
             table.verify()?;
         }
@@ -129,12 +126,24 @@ impl<'a> Job<'a> {
             order: self.family.order.clone(),
             merge_operator: self.family.merge_operator_name(),
             origin: self.family.origin(self.context, self.number, (self.now_s, self.now_s)),
+            leaves_values: self.value_logs().is_some(),
             smallest_seq: self.smallest_seq(),
             largest_seq: self.plan.through,
             sync: self.sync,
             path: self.made_at.clone(),
             class: IoClass::Flush,
         }
+    }
+
+    /// Where the memtable's values are that are not in it.
+    fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
+        self.plan.entries.iter().find_map(|entry| entry.value_logs())
+    }
+
+    /// What the open table reads with.
+    fn table_context(&self) -> TableContext {
+        let values = self.value_logs().map(|logs| Arc::new(logs.as_set()) as Arc<dyn ValueSource>);
+        TableContext { order: self.family.order.clone(), values, ..TableContext::default() }
     }
 
     /// A bound: nobody has looked at every entry.
@@ -156,6 +165,7 @@ impl<'a> Job<'a> {
             epoch_number: self.plan.version.max_epoch() + 1,
             oldest_ancestor_time: self.now_s,
             file_creation_time: self.now_s,
+            value_logs: self.value_logs().map(|logs| logs.shares()).unwrap_or_default(),
             ..FileMeta::default()
         })
     }
@@ -163,7 +173,9 @@ impl<'a> Job<'a> {
     /// Removes what has the table's name. A memtable's own file goes with the memtable.
     fn discard(&self) {
         match self.context.vfs.remove_file(&self.path) {
-            Err(error) if !error.is_not_found() => tracing::warn!(%error, "cannot delete what should have been a table"),
+            Err(error) if !error.is_not_found() => {
+                tracing::warn!(%error, "cannot delete what should have been a table")
+            }
             _ => {}
         }
     }

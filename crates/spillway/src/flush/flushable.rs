@@ -5,20 +5,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, LookupKey, Result, SeqNo};
+use base::{Cursor, LookupKey, Result, SeqNo, ValueKind};
 use memtable::{Conversion, Entry, Memtable};
 use parking_lot::Mutex;
+use table::values::{Following, FollowingCursor};
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::held::HeldMemtable;
 use crate::ingest::queued::QueuedIngest;
+use crate::write::logs::ActiveLog;
+use crate::write::marks;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
+use crate::write::value_logs::{Logged, ValueLogs};
 
 /// An entry of a family's queue. Reads see it exactly as they see a table.
 pub trait Flushable: Send + Sync {
     /// Shows the point entries of the lookup's user key at or below its sequence number, newest first.
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
+
+    /// Many lookups; `visit` is told which.
+    fn multi_get(
+        &self,
+        keys: &[&LookupKey],
+        options: &TableReadOptions,
+        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        for (i, key) in keys.iter().enumerate() {
+            self.get(key, options, &mut |seq, kind, value| visit(i, seq, kind, value))?;
+        }
+        Ok(())
+    }
 
     /// A cursor over point entries; it keeps the entry alive.
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>>;
@@ -48,6 +65,17 @@ pub trait Flushable: Send + Sync {
         None
     }
 
+    /// Where values are that are not in the memtable; `None` where all are.
+    fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
+        None
+    }
+
+    /// Tells a sealed memtable's file that it is complete, if everything that went to it is at or below `visible`.
+    fn mark_complete(&self, _visible: SeqNo) {}
+
+    /// Told when an edit is durable that makes the entry superfluous (V3).
+    fn mark_flushed(&self) {}
+
     /// The ingest, where this is one: its flush gives its tables levels, and writes nothing.
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         None
@@ -66,8 +94,12 @@ pub struct QueuedMemtable {
     /// The largest number given to a write before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
     logged_through: AtomicU64,
+    /// Where in the logs what follows begins, packed; 0 until the memtable is sealed, and where that is not known.
+    followed_at: AtomicU64,
     /// Held while inserting, where the representation takes one writer at a time.
     inserting: Option<Mutex<()>>,
+    /// Where values are that are not in the memtable; `None` where all are.
+    value_logs: Option<Arc<ValueLogs>>,
 }
 
 const MUTABLE: u64 = u64::MAX;
@@ -75,8 +107,15 @@ const MUTABLE: u64 = u64::MAX;
 impl QueuedMemtable {
     /// `id` is never used twice in a process; `created_at` is the last number given out before the memtable became
     /// mutable; `concurrent` lets writers insert at the same time, where the representation can.
-    pub fn new(id: u64, held: HeldMemtable, created_at: SeqNo, concurrent: bool) -> Arc<Self> {
+    pub fn new(
+        id: u64,
+        held: HeldMemtable,
+        created_at: SeqNo,
+        concurrent: bool,
+        value_logs: Option<ValueLogs>,
+    ) -> Arc<Self> {
         let one_by_one = !concurrent || !held.memtable().concurrent_insert();
+        held.memtable().begin_after(created_at);
         Arc::new(QueuedMemtable {
             id,
             half_bytes: held.capacity_bytes() / 2,
@@ -85,7 +124,9 @@ impl QueuedMemtable {
             created_at: AtomicU64::new(created_at.0),
             largest_seq: AtomicU64::new(MUTABLE),
             logged_through: AtomicU64::new(0),
+            followed_at: AtomicU64::new(0),
             inserting: one_by_one.then(Mutex::default),
+            value_logs: value_logs.map(Arc::new),
         })
     }
 
@@ -93,10 +134,24 @@ impl QueuedMemtable {
         self.id
     }
 
-    /// Inserts entries whose bytes were reserved. Never fails (C4).
-    pub fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+    /// Inserts entries whose bytes were reserved, of a batch that is in the log where `logged` says. Never fails (C4).
+    pub(crate) fn insert_all<'a>(&self, entries: &mut dyn Iterator<Item = Entry<'a>>, logged: Option<Logged<'_>>) {
         let _alone = self.inserting.as_ref().map(Mutex::lock);
-        self.memtable().insert_all(entries);
+        match &self.value_logs {
+            None => self.memtable().insert_all(entries),
+            Some(logs) => logs.store(entries, logged, &mut |entries| self.memtable().insert_all(entries)),
+        }
+    }
+
+    /// Whether values of writes that are logged stay in the log.
+    pub fn leaves_values(&self) -> bool {
+        self.value_logs.is_some()
+    }
+
+    /// Bytes that entries take at the worst, all of whose values are put into the memtable.
+    pub fn room_for(&self, entries: usize, payload_bytes: usize) -> usize {
+        let tag_bytes = if self.value_logs.is_some() { entries } else { 0 };
+        self.memtable().worst_case_bytes(entries, payload_bytes + tag_bytes)
     }
 
     /// True where no room was reserved. Under the commit lock that means that no write at or below the last number was
@@ -132,6 +187,7 @@ impl QueuedMemtable {
     /// a memtable that was found unused under it.
     pub fn advance_empty_to(&self, seq: SeqNo) {
         self.created_at.fetch_max(seq.0, Ordering::AcqRel);
+        self.memtable().begin_after(seq);
     }
 
     #[inline]
@@ -145,8 +201,11 @@ impl QueuedMemtable {
     }
 
     /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
-    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now.
-    pub fn seal_at(&self, largest: SeqNo, logged_through: LogPosition) {
+    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now, `log` the
+    /// current one.
+    pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, log: Option<&Arc<ActiveLog>>) {
+        let end = log.and_then(|log| marks::pack(log.end_position()));
+        self.followed_at.store(end.unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
         assert_eq!(before, MUTABLE, "a memtable is sealed once");
@@ -155,12 +214,38 @@ impl QueuedMemtable {
 
 impl Flushable for QueuedMemtable {
     fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
-        self.memtable().get(key, &mut |seq, kind, bytes| visit(seq, kind, TableValue { bytes, owner: None }));
-        Ok(())
+        let Some(logs) = &self.value_logs else {
+            self.memtable().get(key, &mut |seq, kind, bytes| visit(seq, kind, in_place(bytes)));
+            return Ok(());
+        };
+        let mut following = Following::new(&**logs);
+        self.memtable().get(key, &mut |seq, kind, stored| following.show((seq, kind, stored), in_place, visit));
+        following.end()
+    }
+
+    fn multi_get(
+        &self,
+        keys: &[&LookupKey],
+        _options: &TableReadOptions,
+        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        let Some(logs) = &self.value_logs else {
+            self.memtable().multi_get(keys, &mut |nth, seq, kind, bytes| visit(nth, seq, kind, in_place(bytes)));
+            return Ok(());
+        };
+        let mut following = Following::new(&**logs);
+        self.memtable().multi_get(keys, &mut |nth, seq, kind, stored| {
+            following.show((seq, kind, stored), in_place, &mut |seq, kind, value| visit(nth, seq, kind, value))
+        });
+        following.end()
     }
 
     fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
-        Ok(self.memtable().clone().cursor())
+        let cursor = self.memtable().clone().cursor();
+        match &self.value_logs {
+            None => Ok(cursor),
+            Some(logs) => Ok(FollowingCursor::new(cursor, logs.clone())),
+        }
     }
 
     fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
@@ -197,4 +282,20 @@ impl Flushable for QueuedMemtable {
     fn conversion(&self) -> Option<Conversion> {
         self.held.conversion()
     }
+
+    fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
+        self.value_logs.as_ref()
+    }
+
+    fn mark_complete(&self, visible: SeqNo) {
+        let followed_at = self.followed_at.load(Ordering::Relaxed);
+        if let Some(largest) = self.largest_seq().filter(|largest| *largest <= visible && followed_at != 0) {
+            self.memtable().mark(largest, followed_at);
+        }
+    }
+}
+
+/// A value in a memtable: pinning it copies.
+pub(crate) fn in_place(bytes: &[u8]) -> TableValue<'_> {
+    TableValue { bytes, owner: None }
 }

@@ -9,5 +9,6 @@ pub mod images;
 pub(crate) mod job;
 pub(crate) mod progress;
 pub mod rebased;
+pub(crate) mod restored;
 pub(crate) mod rewrite;
 pub mod ways;

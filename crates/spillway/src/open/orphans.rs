@@ -11,25 +11,31 @@ use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 
 /// Whether the image is of a memtable that no longer is: those of this process's memtables have numbers of its own.
-fn is_left_image(core: &Core, number: FileNumber) -> bool {
-    number < core.first_own_file
+fn is_left_image(core: &Core, kept: &BTreeSet<FileNumber>, number: FileNumber) -> bool {
+    number < core.first_own_file && !kept.contains(&number)
 }
 
 /// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
-/// only there: logs elsewhere were not replayed.
-pub(super) fn remove(core: &Core) -> Result<()> {
+/// only there: logs elsewhere were not replayed. `images` are read where they lie.
+pub(super) fn remove(core: &Core, images: &BTreeSet<FileNumber>) -> Result<()> {
     let context = &core.context;
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
         state.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number()).collect();
+    let mut logs: BTreeSet<FileNumber> = state
+        .families
+        .values()
+        .flat_map(FamilyState::tables)
+        .flat_map(|file| file.meta.value_logs.iter().map(|share| share.log))
+        .collect();
     drop(state);
-    let logs: BTreeSet<FileNumber> = core.logs.pin_all().into_iter().map(|(number, _)| number).collect();
+    logs.extend(core.logs.pin_all().into_iter().map(|(number, _)| number));
     let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
     let is_superfluous = |kind: FileType, number: FileNumber| match kind {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
-        FileType::MemtableImage => is_left_image(core, number),
+        FileType::MemtableImage => is_left_image(core, images, number),
         FileType::RocksLog | FileType::Temp | FileType::Options => true,
         FileType::Current | FileType::Identity | FileType::Lock => false,
     };

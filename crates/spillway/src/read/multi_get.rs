@@ -97,19 +97,11 @@ impl<'a> Batch<'a> {
         if let Some(tombstones) = flushable.tombstones()? {
             asked.iter().for_each(|&i| self.search(i).cover(Some(&tombstones)));
         }
-        let Some(memtable) = flushable.as_memtable() else {
-            for &i in asked {
-                let (key, options) = (self.key(i), self.options.clone());
-                flushable.get(key, &options, &mut |seq, kind, value| self.search(i).entry(seq, kind, value))?;
-            }
-            return Ok(());
-        };
         let keys: Vec<&LookupKey> = asked.iter().map(|&i| self.key(i)).collect();
-        memtable.multi_get(&keys, &mut |nth, seq, kind, bytes| {
-            let value = table::TableValue { bytes, owner: None };
+        let options = self.options.clone();
+        flushable.multi_get(&keys, &options, &mut |nth, seq, kind, value| {
             asked.get(nth).is_some_and(|&i| self.search(i).entry(seq, kind, value))
-        });
-        Ok(())
+        })
     }
 
     /// Asks each table of a sorted level for the keys it spans.

@@ -75,6 +75,7 @@ impl LogReplay<'_> {
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(last);
         }
+        family.mutable.memtable().mark_foreign();
         family.queue.insert(0, ingest);
         Ok(())
     }

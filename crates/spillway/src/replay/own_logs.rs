@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{EndReason, FILE_HEADER_BYTES, LogHead, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
@@ -61,19 +61,37 @@ impl LogReplay<'_> {
     pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
         // Where the history ended, if it did before the last log.
         let mut ended: Option<(FileNumber, u64)> = None;
+        let start = self.restored.start(self.families).filter(|(at, _)| logs.iter().any(|log| log.number == at.log));
         for log in logs {
+            if let Some((_, before)) = start.filter(|(at, _)| log.number < at.log) {
+                self.pass_over(log.number, log_ends, before)?;
+                continue;
+            }
             if let Some(end) = ended {
                 self.check_nothing_follows(end, log.number)?;
                 self.note_replayed(FileType::Log, log.number, FILE_HEADER_BYTES)?;
                 continue;
             }
             let known_end = log_ends.iter().find(|end| end.log == log.number).map(|end| end.end_offset);
-            let end = self.replay_own_log(log, known_end)?;
+            let from = start.filter(|(at, _)| at.log == log.number).map(|(at, _)| at.offset);
+            let end = self.replay_own_log(log, (from, known_end))?;
             if !end.proper && !self.salvages() {
                 ended = Some((log.number, end.offset));
             }
             self.note_replayed(FileType::Log, log.number, end.offset)?;
         }
+        Ok(())
+    }
+
+    /// Notes a log of which images hold everything, whose numbers are at or below `last`. It is not read: where it ends is
+    /// what it was, and does not matter before the images are gone.
+    fn pass_over(&mut self, number: FileNumber, log_ends: &[LogEnd], last: SeqNo) -> Result<()> {
+        let path = self.path(FileType::Log, number);
+        let bytes = self.context.vfs.metadata(&path)?.len;
+        let noted = log_ends.iter().find(|end| end.log == number);
+        let end = LogEnd { log: number, end_offset: noted.map_or(bytes, |end| end.end_offset), last_seq: last };
+        self.logs.push(ReplayedLog { file_type: FileType::Log, end, bytes, is_end_known: noted.is_some() });
+        self.unsynced.push(path);
         Ok(())
     }
 
@@ -93,11 +111,12 @@ impl LogReplay<'_> {
     fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end_offset: u64) -> Result<()> {
         let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
         let end = LogEnd { log: number, end_offset, last_seq: self.last_seq };
-        self.logs.push(ReplayedLog { file_type, end, bytes });
+        self.logs.push(ReplayedLog { file_type, end, bytes, is_end_known: true });
         Ok(())
     }
 
-    fn replay_own_log(&mut self, log: &FoundLog, known_end: Option<u64>) -> Result<OwnEnd> {
+    /// `from`: where a record that is wanted may begin; with the first where that is not known.
+    fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<u64>)) -> Result<OwnEnd> {
         let number = log.number;
         let path = self.path(FileType::Log, number);
         let vfs = self.context.vfs.clone();
@@ -106,7 +125,7 @@ impl LogReplay<'_> {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
         let mode = recovery_mode(self.context.options.wal_recovery_mode);
-        let options = ReplayOptions { number, mode, known_end, later: log.later };
+        let options = ReplayOptions { number, mode, known_end, from, later: log.later };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let applied = self.apply_record(&record).map_err(|e| e.at_path(&path).at_offset(record.offset));
             self.bear_in_salvage(applied)

@@ -68,6 +68,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.block-cache-pinned-usage", Number(|s| s.core.block_cache.pinned_usage() as u64)),
     ("spillway.log-bytes", Number(|s| s.core.logs.total().0)),
     ("spillway.memtable", Text(|s| s.view.mutable.memtable().name().to_owned())),
+    ("spillway.memtables-restored", Number(|s| s.core.restored_memtables as u64)),
     ("spillway.memtable-bytes-charged", Number(|s| s.core.context.memtables.memory.charged_bytes() as u64)),
     ("spillway.stalls", Text(text::stalls)),
     ("spillway.flushes-rewritten", Number(|s| s.core.context.flushes.report().rewritten)),

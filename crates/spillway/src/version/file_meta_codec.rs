@@ -7,6 +7,7 @@ use base::key::TRAILER_BYTES;
 use base::{Error, FileNumber, Result, SeqNo};
 
 use super::file_name::FILE_NUMBER_MAX;
+use super::log_life::ValueLog;
 use super::table_file::FileMeta;
 use super::version::LEVELS_MAX;
 
@@ -30,6 +31,8 @@ mod custom_tag {
     /// A reader that does not know a tag with this bit must stop.
     pub const MUST_KNOW_BIT: u32 = 64;
     pub const PATH_ID: u32 = 65;
+    /// Not RocksDB's: logs that hold values of the table's entries. It must be known, and lies behind the fence.
+    pub const VALUE_LOGS: u32 = 112;
 }
 
 /// The four forms of an entry, by the tag before it.
@@ -141,6 +144,7 @@ fn decode_custom_field(tag: u32, field: &mut Reader<'_>, file: &mut NewFile) -> 
         custom_tag::TEMPERATURE => meta.temperature = field.u8("temperature")?,
         custom_tag::UNIQUE_ID => meta.unique_id = Some((field.u64("unique id")?, field.u64("unique id")?)),
         custom_tag::EPOCH_NUMBER => meta.epoch_number = field.varint64("epoch number")?,
+        custom_tag::VALUE_LOGS => meta.value_logs = decode_value_logs(field)?,
         custom_tag::PATH_ID => meta.path_id = u32::from(field.u8("path id")?),
         custom_tag::MIN_TIMESTAMP | custom_tag::MAX_TIMESTAMP if !field.is_empty() => {
             return Err(timestamps(meta.number));
@@ -159,6 +163,20 @@ fn decode_custom_field(tag: u32, field: &mut Reader<'_>, file: &mut NewFile) -> 
         }
     }
     Ok(())
+}
+
+/// Pairs of log number and bytes, ascending by number.
+fn decode_value_logs(field: &mut Reader<'_>) -> Result<Vec<ValueLog>> {
+    let mut logs: Vec<ValueLog> = Vec::new();
+    while !field.is_empty() {
+        let share =
+            ValueLog { log: decode_number(field, "log with values")?, bytes: field.varint64("bytes of values")? };
+        if logs.last().is_some_and(|last| last.log >= share.log) {
+            return Err(Error::corruption("the logs with a table's values do not ascend"));
+        }
+        logs.push(share);
+    }
+    Ok(logs)
 }
 
 fn timestamps(table: FileNumber) -> Error {
@@ -212,6 +230,14 @@ pub(super) fn encode(out: &mut Vec<u8>, level: usize, meta: &FileMeta) {
         put_u64(&mut id, low);
         put_u64(&mut id, high);
         put_field(out, custom_tag::UNIQUE_ID, &id);
+    }
+    if !meta.value_logs.is_empty() {
+        let mut logs = Vec::with_capacity(10 * meta.value_logs.len());
+        for share in &meta.value_logs {
+            put_varint64(&mut logs, share.log.0);
+            put_varint64(&mut logs, share.bytes);
+        }
+        put_field(out, custom_tag::VALUE_LOGS, &logs);
     }
     put_varint32(out, custom_tag::END);
 }

@@ -12,6 +12,7 @@ pub mod excise;
 pub mod file_meta_codec;
 pub mod file_name;
 pub mod level;
+pub mod log_life;
 pub mod manifest;
 pub mod purge;
 pub mod recover;

@@ -13,6 +13,7 @@ use base::{FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
 use table::{Table, TablePart};
 
+use super::log_life::ValueLog;
 use super::table_life::TableLife;
 use super::table_store::TableStore;
 
@@ -44,6 +45,8 @@ pub struct FileMeta {
     /// The oldest blob file that entries refer to; 0 for none.
     pub oldest_blob: u64,
     pub file_checksum: Vec<u8>,
+    /// The logs that hold values of the table's entries, by number.
+    pub value_logs: Vec<ValueLog>,
     /// Empty where the file has no checksum of its own.
     pub file_checksum_func: String,
     /// RocksDB's internal unique id, checked against the table's properties where it is there.

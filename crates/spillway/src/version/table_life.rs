@@ -1,10 +1,12 @@
-//! How long a table's file stays: until no table that lies in it is needed, and its last pin is gone.
+//! How long a table's file stays, and the logs that it refers to: until no table that lies in it is needed, and its last
+//! pin is gone.
 //!
 //! A file holds one whole table or, once an excise has cut that up, any number of virtual ones. Keeps Q3 and V3.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::log_life::LogLife;
 use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
 
 /// A table's life, shared by every handle of it. While one lives, the file does.
@@ -18,12 +20,24 @@ struct SharedFile {
     life: Arc<FileLife>,
     /// Tables in it that no edit has removed. Once 0, it stays so.
     needed: AtomicUsize,
+    /// What values in the file are in; the file needs each of them.
+    logs: Vec<Arc<LogLife>>,
+}
+
+impl Drop for SharedFile {
+    /// Without an edit that removed all its tables: the database closes, or the file never became part of it.
+    fn drop(&mut self) {
+        if !self.life.is_obsolete() {
+            self.logs.iter().for_each(|log| log.forget_need());
+        }
+    }
 }
 
 impl TableLife {
     /// Of the only table in a file so far.
-    pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>) -> Arc<Self> {
-        let home = SharedFile { life: FileLife::new(file, queue), needed: AtomicUsize::new(1) };
+    pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>, logs: Vec<Arc<LogLife>>) -> Arc<Self> {
+        logs.iter().for_each(|log| log.need());
+        let home = SharedFile { life: FileLife::new(file, queue), needed: AtomicUsize::new(1), logs };
         Arc::new(TableLife { home: Arc::new(home), obsolete: AtomicBool::new(false) })
     }
 
@@ -38,6 +52,7 @@ impl TableLife {
     pub fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) && self.home.needed.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.home.life.mark_obsolete();
+            self.home.logs.iter().for_each(|log| log.mark_unneeded());
         }
     }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use table::Table;
 
 use super::file_name::FileType;
+use super::log_life::{LogLife, LogLives};
 use super::purge::{ObsoleteFile, PurgeQueue};
 use super::table_file::{FileMeta, TableFile};
 use super::table_life::TableLife;
@@ -24,18 +25,31 @@ pub struct TableStore {
     opener: Box<dyn TableOpener>,
     slots: Arc<OpenSlots>,
     purge: Arc<PurgeQueue>,
+    /// `None` where no table refers to values in logs.
+    logs: Option<Arc<LogLives>>,
 }
 
 impl TableStore {
     pub fn new(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, purge: Arc<PurgeQueue>) -> Arc<Self> {
-        Arc::new(TableStore { opener, slots, purge })
+        Arc::new(TableStore { opener, slots, purge, logs: None })
+    }
+
+    /// As [`new`](TableStore::new), for tables that may refer to values in `logs`.
+    pub fn with_logs(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, logs: Arc<LogLives>) -> Arc<Self> {
+        Arc::new(TableStore { opener, slots, purge: logs.purge().clone(), logs: Some(logs) })
     }
 
     /// A handle for a table that no version of this process held before, in a file that no table of one lies in.
     pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
         let (path_id, number) = (meta.path_id, meta.physical_number());
         let file = ObsoleteFile { file_type: FileType::Table, path_id, number };
-        TableFile::new(meta, TableLife::new(file, self.purge.clone()), self.clone())
+        let logs = self.logs_of(&meta);
+        TableFile::new(meta, TableLife::new(file, self.purge.clone(), logs), self.clone())
+    }
+
+    fn logs_of(&self, meta: &FileMeta) -> Vec<Arc<LogLife>> {
+        let of = |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| logs.of_log(share.log)).collect();
+        self.logs.as_ref().map(of).unwrap_or_default()
     }
 
     /// As [`file`](Self::file), of a table that is open already.

@@ -16,6 +16,7 @@ use crate::write::options::WriteOptions;
 use crate::write::pipeline::KeyBounds;
 use crate::write::room::MemoryWanted;
 use crate::write::stall::StallCause;
+use crate::write::value_logs::stored_value_bytes_max;
 
 /// A batch's share in one family.
 pub(crate) struct Part<'a> {
@@ -29,6 +30,8 @@ pub(crate) struct Part<'a> {
     charged_in: u64,
     entries: usize,
     payload_bytes: usize,
+    /// What of that a memtable takes which leaves values in the log.
+    referring_bytes: usize,
     smallest: &'a [u8],
     largest: &'a [u8],
 }
@@ -134,6 +137,7 @@ impl<'a> Part<'a> {
             charged_in: 0,
             entries: 0,
             payload_bytes: 0,
+            referring_bytes: 0,
             smallest: record.key,
             largest: record.key,
         };
@@ -144,6 +148,7 @@ impl<'a> Part<'a> {
     fn add(&mut self, record: &BatchRecord<'a>) {
         self.entries += 1;
         self.payload_bytes += record.key.len() + record.value.len();
+        self.referring_bytes += record.key.len() + stored_value_bytes_max(record.kind, record.value.len());
         let order = &self.family.order().user;
         let end = if record.kind == base::ValueKind::RangeDeletion { record.value } else { record.key };
         if order.compare(record.key, self.smallest).is_lt() {
@@ -154,9 +159,17 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What the part takes in a memtable, at the worst.
-    pub fn room_in(&self, memtable: &dyn memtable::Memtable) -> usize {
+    /// What the part takes in a memtable of its own, at the worst.
+    pub fn room_alone(&self, memtable: &dyn memtable::Memtable) -> usize {
         memtable.worst_case_bytes(self.entries, self.payload_bytes)
+    }
+
+    /// What the part takes in a family's memtable, at the worst.
+    fn room_in(&self, queued: &QueuedMemtable, is_logged: bool) -> usize {
+        if is_logged && queued.leaves_values() {
+            return queued.memtable().worst_case_bytes(self.entries, self.referring_bytes);
+        }
+        queued.room_for(self.entries, self.payload_bytes)
     }
 
     /// The family and the bounds of the keys touched in it, as the pipeline keeps them.
@@ -212,7 +225,9 @@ impl Core {
     ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
         loop {
-            let Some((family, lacking)) = self.reserve_all(parts, turn.is_some())? else { return Ok(()) };
+            let Some((family, lacking)) = self.reserve_all(parts, (turn.is_some(), !options.disable_wal))? else {
+                return Ok(());
+            };
             release_views(parts);
             clearance.give_back_pass();
             match lacking {
@@ -238,9 +253,9 @@ impl Core {
     }
 
     /// Reserves what it can; tells of the first part that lacks something.
-    fn reserve_all<'b>(&self, parts: &mut Parts<'b>, has_turn: bool) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
+    fn reserve_all<'b>(&self, parts: &mut Parts<'b>, how: (bool, bool)) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
         for part in parts {
-            if let Some(lacking) = self.reserve(part, has_turn)? {
+            if let Some(lacking) = self.reserve(part, how)? {
                 return Ok(Some((part.family, lacking)));
             }
         }
@@ -248,7 +263,7 @@ impl Core {
     }
 
     /// Reserves room for a part and memory for that, without waiting; tells what is lacking.
-    fn reserve(&self, part: &mut Part<'_>, has_turn: bool) -> Result<Option<Lacking>> {
+    fn reserve(&self, part: &mut Part<'_>, (has_turn, is_logged): (bool, bool)) -> Result<Option<Lacking>> {
         part.family.check_live()?;
         part.refresh_view();
         let queued = part.memtable();
@@ -257,7 +272,7 @@ impl Core {
             return Ok(None);
         }
         if part.reserved_in != id {
-            let need_bytes = part.room_in(&**queued.memtable());
+            let need_bytes = part.room_in(queued, is_logged);
             // Memory first: what is reserved and cannot be paid for would stand in the way of those who wait before.
             if !self.charge(queued, need_bytes, has_turn) {
                 return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));

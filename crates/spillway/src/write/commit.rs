@@ -16,6 +16,7 @@ use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
 use crate::write::pipeline::{KeyBounds, Ticket};
 use crate::write::stall::StallCause;
+use crate::write::value_logs::Logged;
 
 /// A write that has numbers.
 struct Numbered {
@@ -70,9 +71,17 @@ impl Core {
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
         }
-        insert(batch, &parts, numbered.first);
+        let logged = numbered.record.as_ref().map(|(log, at)| Logged {
+            log,
+            offset: at.payload_offset() + batch::HEADER_BYTES as u64,
+            body: batch.body(),
+        });
+        insert(batch, &parts, numbered.first, logged);
         unfinished.finish();
         self.pipeline.wait_visible(numbered.last)?;
+        if let Some((log, at)) = &numbered.record {
+            self.mark_if_due(numbered.last, log.position(at), || log.position_behind(at));
+        }
         self.flush_written(&parts, numbered.last, options)?;
         if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
             self.sync_write(log.position(&reservation))?;
@@ -179,11 +188,11 @@ impl Drop for Unfinished<'_> {
 }
 
 /// Inserts the batch's entries into the memtables that were reserved for them. Cannot fail (C4).
-fn insert(batch: &WriteBatch, parts: &Parts<'_>, first: SeqNo) {
+fn insert(batch: &WriteBatch, parts: &Parts<'_>, first: SeqNo, logged: Option<Logged<'_>>) {
     for part in parts {
         let mut entries =
             entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
-        part.memtable().insert_all(&mut entries);
+        part.memtable().insert_all(&mut entries, logged);
     }
 }
 

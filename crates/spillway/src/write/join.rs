@@ -207,6 +207,10 @@ impl Core {
         assert!(last > before, "sequence numbers only grow (S1, S3)");
         commit.last_seq = last;
         (request.noted)(&given);
+        for (joining, _) in request.joining.iter().zip(&under).filter(|(_, under)| **under) {
+            // Before its record is written: whoever finds the memtable alone would miss what joins.
+            self.family_state(&mut state, joining.family.id())?.mutable.memtable().mark_foreign();
+        }
         let ticket = self.pipeline.enter(last, given.log_end, request.bounds);
         let views = self.place(request.joining, &under, &given, &mut state)?;
         let locked = self.context.vfs.now().saturating_sub(start);
@@ -257,7 +261,7 @@ impl Core {
     fn seal_mutable(&self, family: &mut FamilyState, made: HeldMemtable, given: &Given) {
         let next = self.context.queue_memtable(made, given.last);
         let old = std::mem::replace(&mut family.mutable, next);
-        old.seal_at(given.before, self.pipeline.entered_log());
+        old.seal_at(given.before, self.pipeline.entered_log(), None);
         family.queue.insert(0, old);
     }
 }

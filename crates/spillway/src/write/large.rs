@@ -69,7 +69,7 @@ impl Core {
     /// Applies a large batch; as [`Core::write`].
     pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
         let mut parts = admission::summarise(batch, set, options)?;
-        let room_bytes = parts.iter().map(|part| part.room_in(&**part.memtable().memtable())).sum();
+        let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
             self.wait_for_queue_room(part.family, options)?;
@@ -138,7 +138,7 @@ impl Core {
     pub(crate) fn index_batch(&self, batch: &WriteBatch, numbers_before: u64) -> Result<Vec<Joining>> {
         let (set, options) = (self.families.load(), WriteOptions::default());
         let mut parts = admission::summarise(batch, &set, &options)?;
-        let room_bytes = parts.iter().map(|part| part.room_in(&**part.memtable().memtable())).sum();
+        let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
             self.wait_for_queue_room(part.family, &options)?;
@@ -210,7 +210,7 @@ fn indexed(batch: &WriteBatch, family: FamilyId, held: HeldMemtable, numbers_bef
 /// A memtable with room for a part reserved, however much that is.
 fn with_room(part: &Part<'_>) -> Result<HeldMemtable> {
     let held = part.family.create_batch_memtable(0)?;
-    let room = part.room_in(&**held.memtable());
+    let room = part.room_alone(&**held.memtable());
     if held.memtable().try_reserve(room) {
         return Ok(held);
     }

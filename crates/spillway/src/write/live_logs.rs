@@ -8,11 +8,11 @@ use base::{FileNumber, SeqNo};
 
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::FileType;
-use crate::version::purge::FileLife;
+use crate::version::log_life::LogLife;
 
 /// A log, or the log of a large batch.
 pub(super) struct LiveLog {
-    pub life: Arc<FileLife>,
+    pub life: Arc<LogLife>,
     pub bytes: u64,
     /// The last number in it; `None` for the current log.
     pub last_seq: Option<SeqNo>,
@@ -105,13 +105,16 @@ impl LiveLogs {
 
 #[cfg(test)]
 mod tests {
+    use vfs::MemoryVfs;
+
     use super::*;
-    use crate::version::purge::{ObsoleteFile, PurgeQueue};
+    use crate::version::log_life::LogLives;
+    use crate::version::purge::PurgeQueue;
 
     fn log(file_type: FileType, number: u64, last_seq: Option<u64>) -> LiveLog {
-        let file = ObsoleteFile { file_type, path_id: 0, number: FileNumber(number) };
+        let lives = LogLives::new(MemoryVfs::new(1), "/db".into(), PurgeQueue::new());
         LiveLog {
-            life: FileLife::new(file, PurgeQueue::new()),
+            life: lives.of(file_type, FileNumber(number)),
             bytes: 0,
             last_seq: last_seq.map(SeqNo),
             recovered_end: None,

@@ -16,12 +16,13 @@ use log::{
     Reservation,
 };
 use parking_lot::{Condvar, Mutex};
-use vfs::Vfs;
+use vfs::{IoClass, Vfs};
 
 use crate::context::Context;
+use crate::replay::ReplayedLog;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
-use crate::version::purge::{FileLife, ObsoleteFile, PurgeQueue};
+use crate::version::log_life::{LogLife, LogLives};
 use crate::write::live_logs::{LiveLog, LiveLogs};
 use crate::write::pipeline::LogPosition;
 
@@ -56,6 +57,16 @@ impl ActiveLog {
         self.base() + self.file.tail()
     }
 
+    /// Where the record after `reservation` begins.
+    pub fn position_behind(&self, reservation: &Reservation) -> Position {
+        self.position_of(reservation.end())
+    }
+
+    /// Where the next record will begin, as things are.
+    pub fn end_position(&self) -> Position {
+        self.position_of(self.file.tail())
+    }
+
     pub fn position(&self, reservation: &Reservation) -> LogPosition {
         self.base() + reservation.end()
     }
@@ -85,7 +96,7 @@ pub(crate) struct Logs {
     dir: PathBuf,
     backing: BackingChoice,
     file_bytes: u64,
-    purge: Arc<PurgeQueue>,
+    lives: Arc<LogLives>,
     live: Mutex<LiveLogs>,
     /// Made ahead by the holder of `rolling`, and taken by the next.
     spare: Mutex<Option<Arc<ActiveLog>>>,
@@ -95,12 +106,16 @@ pub(crate) struct Logs {
     sync: Mutex<SyncState>,
     sync_ended: Condvar,
     synced: AtomicU64,
+    /// Logs of an earlier process that were not read, so not synced either, oldest first: synced before all others.
+    left_unsynced: Mutex<Vec<PathBuf>>,
+    /// There is none of them.
+    none_left: AtomicBool,
     /// A sync or an append failed: nothing unsynced is known to be on disk, and no sync is tried again (D4).
     failed: OnceLock<Error>,
 }
 
 impl Logs {
-    pub fn new(context: &Context, purge: Arc<PurgeQueue>) -> Self {
+    pub fn new(context: &Context) -> Self {
         Logs {
             vfs: context.vfs.clone(),
             statistics: context.statistics.clone(),
@@ -111,7 +126,7 @@ impl Logs {
                 LogBacking::Pwrite => BackingChoice::Pwrite,
             },
             file_bytes: context.options.log_file_bytes,
-            purge,
+            lives: context.logs.clone(),
             live: Mutex::default(),
             spare: Mutex::default(),
             rolling: Mutex::default(),
@@ -120,7 +135,29 @@ impl Logs {
             sync_ended: Condvar::new(),
             synced: AtomicU64::new(0),
             failed: OnceLock::new(),
+            left_unsynced: Mutex::default(),
+            none_left: AtomicBool::new(true),
         }
+    }
+
+    /// Notes logs of an earlier process that may not have been synced.
+    pub fn note_left_unsynced(&self, logs: Vec<PathBuf>) {
+        self.none_left.store(logs.is_empty(), Ordering::Release);
+        *self.left_unsynced.lock() = logs;
+    }
+
+    /// Syncs what an earlier process left, so that nothing of this one is durable ahead of it (F1, D2).
+    fn sync_left(&self) -> Result<()> {
+        if self.none_left.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut left = self.left_unsynced.lock();
+        for path in left.iter() {
+            self.vfs.open_append(path)?.sync(IoClass::Log).inspect_err(|error| self.fail(error))?;
+        }
+        left.clear();
+        self.none_left.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable. It names the current log
@@ -220,14 +257,16 @@ impl Logs {
     }
 
     /// Notes a log of an earlier process, oldest first.
-    pub fn note_recovered(&self, file_type: FileType, end: LogEnd, bytes: u64) {
+    pub fn note_recovered(&self, replayed: &ReplayedLog) {
+        let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
         let mut log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
-        log.recovered_end = Some(end).filter(|_| file_type == FileType::Log);
+        log.recovered_end = Some(end).filter(|_| file_type == FileType::Log && is_end_known);
         self.live.lock().push_recovered(log);
     }
 
     fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
-        let life = FileLife::new(ObsoleteFile { file_type, path_id: 0, number }, self.purge.clone());
+        let life = self.lives.of(file_type, number);
+        life.need();
         LiveLog { life, bytes, last_seq, recovered_end: None }
     }
 
@@ -255,7 +294,7 @@ impl Logs {
     /// Notes that the MANIFEST says `row`: logs before it are deleted when their last pin goes.
     pub fn note_durable(&self, row: LogRow) {
         let gone = self.live.lock().note_durable(row);
-        gone.iter().for_each(|log| log.life.mark_obsolete());
+        gone.iter().for_each(|log| log.life.mark_unneeded());
     }
 
     /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.
@@ -270,7 +309,7 @@ impl Logs {
     }
 
     /// Numbers and pins of all live logs, oldest first.
-    pub fn pin_all(&self) -> Vec<(FileNumber, Arc<FileLife>)> {
+    pub fn pin_all(&self) -> Vec<(FileNumber, Arc<LogLife>)> {
         self.live.lock().iter().map(|log| (log.number(), log.life.clone())).collect()
     }
 
@@ -286,6 +325,8 @@ impl Logs {
     /// # Errors
     /// `Io`, sticky: the log's unsynced part is lost to this process (D4).
     pub fn sync_through(&self, target: LogPosition, published: impl Fn() -> LogPosition) -> Result<bool> {
+        self.check()?;
+        self.sync_left()?;
         let mut issued = false;
         let mut state = self.sync.lock();
         loop {

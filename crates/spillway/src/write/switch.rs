@@ -117,7 +117,7 @@ impl Core {
         let next = self.context.queue_memtable(made, commit.last_seq);
         let old = std::mem::replace(&mut family.mutable, next);
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
-        old.seal_at(commit.last_seq, self.pipeline.entered_log());
+        old.seal_at(commit.last_seq, self.pipeline.entered_log(), commit.log.as_ref());
         family.queue.insert(0, old);
         family.family.set_mutable(&family.mutable);
         // The view is swapped before any number that needs it is given out, so before it is published (V1).

@@ -129,7 +129,7 @@ fn a_converted_table_is_dumped_and_verified_by_itself() {
         put(&db, "k", "v");
         flush(&db);
         let path = db.live_files()[0].path.clone();
-        let table = dump::open_table(&*place.vfs, &path).unwrap();
+        let table = dump::open_table(&place.vfs, &path).unwrap();
         table.table().verify().unwrap();
         let mut text = String::new();
         for part in [dump::DumpPart::Layout, dump::DumpPart::Entries] {

@@ -13,7 +13,7 @@ use vfs::{AppendFile, IoClass};
 
 use super::footer::{EXTENT_BYTES, Footer, PROPERTIES_MAX_BYTES};
 use super::tail::extent_checksum;
-use super::{no_image, point_bounds};
+use super::{LEAVES_VALUES, no_image, point_bounds};
 use crate::{Properties, TableOrigin, TableSummary};
 
 /// Tails begin at a page, so that none of the image's pages is written for theirs.
@@ -31,6 +31,8 @@ pub struct ConvertConfig {
     /// Bounds of the entries' numbers, as far as the caller knows.
     pub smallest_seq: SeqNo,
     pub largest_seq: SeqNo,
+    /// Whether what stands in the place of values may refer to values in logs.
+    pub leaves_values: bool,
     /// Whether the file is synced.
     pub sync: bool,
     /// For error messages.
@@ -46,6 +48,7 @@ impl ConvertConfig {
             origin: TableOrigin::default(),
             smallest_seq: SeqNo::ZERO,
             largest_seq: SeqNo::MAX,
+            leaves_values: false,
             sync: true,
             path: path.into(),
             class: IoClass::Other,
@@ -92,6 +95,9 @@ fn properties_of(image: &SealedImage<'_>, config: &ConvertConfig) -> Properties 
         compression: "NoCompression".to_owned(),
         ..Properties::default()
     };
+    if config.leaves_values {
+        properties.other.insert(LEAVES_VALUES.to_owned(), vec![1]);
+    }
     properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
     properties
 }

@@ -19,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 use base::key::user_key;
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
+use base::value_source::{ValueRef, ValueSource};
+use base::{Cursor, Error, InternalOrder, LookupKey, Pinned, Result, SeqNo, ValueKind};
 use memtable::Memtable;
 use vfs::RandomFile;
 
@@ -27,11 +28,15 @@ pub use self::convert::{ConvertConfig, convert};
 pub(crate) use self::footer::{FORMAT_VERSION, MAGIC};
 
 use self::anchors::Anchor;
-use crate::{Properties, Table, TableReadOptions, TableSummary, TableValue, Visit};
+use crate::values::{Following, FollowingCursor};
+use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, TableValue, Visit};
 
 /// Values from this length on are pinned by sharing the table's memory; shorter ones are copied, which costs as little
 /// and holds no table.
 const SHARED_MIN_BYTES: usize = 1024;
+
+/// The property of tables in which what stands in the place of values may refer to values in logs.
+const LEAVES_VALUES: &str = "spillway.values.in.logs";
 
 /// An open converted table.
 pub struct ConvertedTable {
@@ -45,6 +50,8 @@ pub struct ConvertedTable {
     image_bytes: u64,
     properties: Properties,
     order: InternalOrder,
+    /// Where values are that are not in the image; `None` where all are.
+    values: Option<Arc<dyn ValueSource>>,
     /// First and last user key of the point entries.
     span: Option<(Vec<u8>, Vec<u8>)>,
     anchors: OnceLock<Vec<Anchor>>,
@@ -66,6 +73,19 @@ struct Parts {
     file_bytes: u64,
     properties: Properties,
     order: InternalOrder,
+    values: Option<Arc<dyn ValueSource>>,
+}
+
+/// Stands in for logs that were not given.
+struct NoLogs;
+
+impl ValueSource for NoLogs {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        let ValueRef { log, offset, len, .. } = value;
+        let what =
+            format!("the value, {len} bytes, lies in log {log} at {offset}, and the table was opened without logs");
+        Err(Error::unsupported(what))
+    }
 }
 
 impl ConvertedTable {
@@ -78,14 +98,15 @@ impl ConvertedTable {
         summary: &TableSummary,
         file: Arc<dyn RandomFile>,
         path: &Path,
-        order: &InternalOrder,
+        context: &TableContext,
     ) -> Result<Arc<ConvertedTable>> {
         let parts = Parts {
             file,
             path: path.to_owned(),
             file_bytes: summary.file_bytes,
             properties: summary.properties.clone(),
-            order: order.clone(),
+            order: context.order.clone(),
+            values: context.values.clone(),
         };
         Ok(Arc::new(Self::with(memtable, parts)?))
     }
@@ -98,7 +119,9 @@ impl ConvertedTable {
         }
         let (base, image_bytes) = (image.as_ptr().addr(), image.len() as u64);
         let (span, anchors) = (span_of(&memtable), OnceLock::new());
-        let Parts { file, path, file_bytes, properties, order } = parts;
+        let Parts { file, path, file_bytes, properties, order, values } = parts;
+        let leaves_values = properties.other.contains_key(LEAVES_VALUES);
+        let values = leaves_values.then(|| values.unwrap_or_else(|| Arc::new(NoLogs)));
         Ok(ConvertedTable {
             memtable,
             bytes,
@@ -109,6 +132,7 @@ impl ConvertedTable {
             image_bytes,
             properties,
             order,
+            values,
             span,
             anchors,
         })
@@ -151,8 +175,14 @@ fn point_bounds(memtable: &Arc<dyn Memtable>) -> Option<(Vec<u8>, Vec<u8>)> {
 
 impl Table for ConvertedTable {
     fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
-        self.memtable.get(key, &mut |seq, kind, value| visit(seq, kind, self.value(value)));
-        Ok(())
+        let Some(values) = &self.values else {
+            self.memtable.get(key, &mut |seq, kind, value| visit(seq, kind, self.value(value)));
+            return Ok(());
+        };
+        let mut following = Following::new(&**values);
+        self.memtable
+            .get(key, &mut |seq, kind, stored| following.show((seq, kind, stored), |bytes| self.value(bytes), visit));
+        following.end()
     }
 
     fn multi_get(
@@ -161,12 +191,24 @@ impl Table for ConvertedTable {
         _options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
-        self.memtable.multi_get(keys, &mut |nth, seq, kind, value| visit(nth, seq, kind, self.value(value)));
-        Ok(())
+        let Some(values) = &self.values else {
+            self.memtable.multi_get(keys, &mut |nth, seq, kind, value| visit(nth, seq, kind, self.value(value)));
+            return Ok(());
+        };
+        let mut following = Following::new(&**values);
+        self.memtable.multi_get(keys, &mut |nth, seq, kind, stored| {
+            let mut show = |seq, kind, value: TableValue<'_>| visit(nth, seq, kind, value);
+            following.show((seq, kind, stored), |bytes| self.value(bytes), &mut show)
+        });
+        following.end()
     }
 
     fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Box<dyn Cursor> {
-        self.memtable.clone().cursor()
+        let cursor = self.memtable.clone().cursor();
+        match &self.values {
+            None => cursor,
+            Some(values) => FollowingCursor::new(cursor, values.clone()),
+        }
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
@@ -186,7 +228,7 @@ impl Table for ConvertedTable {
     }
 
     fn verify(&self) -> Result<()> {
-        self.verify_file().map_err(|e| e.at_path(&self.path))
+        self.verify_file().and_then(|()| self.verify_values()).map_err(|e| e.at_path(&self.path))
     }
 
     fn memory_bytes(&self) -> usize {

@@ -54,6 +54,7 @@ impl ConvertedTable {
             file_bytes,
             properties: tail.properties,
             order: context.order.clone(),
+            values: context.values.clone(),
         };
         Self::with(reopened.memtable, parts)
     }

@@ -1,12 +1,13 @@
 //! Checking a converted table as its file has it, whatever the memory says.
 
-use base::{Error, Result};
+use base::{Cursor, Error, Result};
 use memtable::image::{Expected, check};
 use vfs::IoClass;
 
 use super::ConvertedTable;
 use super::open::check_counts;
 use super::tail::Tail;
+use crate::values::FollowingCursor;
 
 impl ConvertedTable {
     pub(super) fn verify_file(&self) -> Result<()> {
@@ -22,6 +23,17 @@ impl ConvertedTable {
         // The memory has the same bytes: it is the file's, or the checksums were made of it.
         let expected = Expected { representation: None, order: self.order.user.clone() };
         check_counts(&self.properties, &check(self.image(), &expected)?)
+    }
+
+    /// Follows every reference to a value in a log.
+    pub(super) fn verify_values(&self) -> Result<()> {
+        let Some(values) = &self.values else { return Ok(()) };
+        let mut cursor = FollowingCursor::new(self.memtable.clone().cursor(), values.clone());
+        let mut found = cursor.seek_to_first();
+        while found {
+            found = cursor.next();
+        }
+        cursor.status()
     }
 
     fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {

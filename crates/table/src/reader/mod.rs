@@ -19,6 +19,7 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::metrics::Statistics;
 use base::tombstone::FragmentedTombstones;
+use base::value_source::ValueSource;
 use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
 use vfs::IoClass;
 
@@ -48,6 +49,8 @@ pub struct TableContext {
     /// The table's largest sequence number as the MANIFEST has it. In a table that was made to be ingested, every key
     /// takes it. `None` where no MANIFEST tells.
     pub largest_seq: Option<SeqNo>,
+    /// Where values are that a converted table refers to.
+    pub values: Option<Arc<dyn ValueSource>>,
     pub class: IoClass,
     /// Where reads are counted; `None` counts nothing.
     pub statistics: Option<Arc<Statistics>>,
@@ -62,6 +65,7 @@ impl Default for TableContext {
             pin_index_and_filter: false,
             prefix_extractor: None,
             largest_seq: None,
+            values: None,
             class: IoClass::Other,
             statistics: None,
         }

@@ -100,7 +100,13 @@ pub fn converted(
     }
     vfs.sync_dir(Path::new("/"))?;
     let file = vfs.open(Path::new(TABLE))?;
-    let table = ConvertedTable::of_memtable(memtable.clone(), &summary, file, Path::new(TABLE), order)?;
+    let table = ConvertedTable::of_memtable(
+        memtable.clone(),
+        &summary,
+        file,
+        Path::new(TABLE),
+        &TableContext { order: order.clone(), ..TableContext::default() },
+    )?;
     Ok((table, summary))
 }
 

@@ -6,6 +6,7 @@ use base::coding::{put_prefixed, put_varint32, put_varint64};
 use super::*;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::edit_codec::{decode_record, encode_record};
+use crate::version::log_life::ValueLog;
 use crate::version::table_file::Backing;
 
 fn text(random: &mut Random) -> String {
@@ -42,10 +43,18 @@ pub(super) fn random_meta(random: &mut Random) -> FileMeta {
         oldest_ancestor_time: random.below(2) * wide(random),
         file_creation_time: random.below(2) * wide(random),
         oldest_blob: random.below(2),
+        value_logs: value_logs(random),
         file_checksum: if has_checksum { text(random).into_bytes() } else { Vec::new() },
         file_checksum_func: if has_checksum { "c".to_string() + &text(random) } else { String::new() },
         unique_id: random.chance(2).then(|| (wide(random), wide(random))),
     }
+}
+
+fn value_logs(random: &mut Random) -> Vec<ValueLog> {
+    let mut numbers: Vec<u64> = (0..random.below(4)).map(|_| wide(random)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.into_iter().map(|number| ValueLog { log: FileNumber(number), bytes: wide(random) }).collect()
 }
 
 fn row(random: &mut Random) -> LogRow {

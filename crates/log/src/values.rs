@@ -1,0 +1,136 @@
+//! Values in logs, found by reference. Keeps B1: a reference is checked when it is followed, by bounds and checksum.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::checksum::crc32c;
+use base::value_source::{ValueRef, ValueSource};
+use base::{Error, FileNumber, Pinned, Result};
+use vfs::{ReadMapping, Vfs};
+
+use crate::format::{BadHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::log_file::LogFile;
+
+impl ValueSource for LogFile {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        let end = value.offset.saturating_add(u64::from(value.len));
+        if value.log != self.number() || end > self.tail() {
+            return Err(not_there(&value).at_path(self.path()));
+        }
+        let mut bytes = vec![0; value.len as usize];
+        self.read_written(value.offset, &mut bytes)?;
+        check(&bytes, &value).map_err(|error| error.at_path(self.path()))?;
+        let len = bytes.len();
+        Ok(Pinned::shared(Arc::new(bytes), 0..len))
+    }
+}
+
+/// A log that nobody writes any more, mapped for the values in it.
+pub struct SealedLog {
+    path: PathBuf,
+    number: FileNumber,
+    mapping: Arc<Mapped>,
+}
+
+struct Mapped(Arc<dyn ReadMapping>);
+
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl SealedLog {
+    /// Maps the log `number`. Nobody may write to the file or cut it while this lives.
+    ///
+    /// # Errors
+    /// `Corruption`: it is not that log. `Io`: it is not there, or cannot be mapped.
+    pub fn open(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<SealedLog> {
+        let mapping = Arc::new(Mapped(vfs.map_read(path)?));
+        let bytes = (*mapping).as_ref();
+        let header = bytes.get(..FILE_HEADER_BYTES as usize).unwrap_or(bytes);
+        let error = match FileHeader::decode(header) {
+            Ok(header) if header.number == number.0 => {
+                return Ok(SealedLog { path: path.to_owned(), number, mapping });
+            }
+            Ok(header) => {
+                Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
+            }
+            Err(BadHeader::Version(version)) => Error::unsupported(format!("a log of format version {version}")),
+            Err(BadHeader::Blank | BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
+        };
+        Err(error.at_path(path).at_offset(0))
+    }
+}
+
+impl ValueSource for SealedLog {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        let range = usize::try_from(value.offset).ok().and_then(|start| {
+            let end = start.checked_add(value.len as usize)?;
+            Some(start..end)
+        });
+        let found = range.filter(|_| value.log == self.number && value.offset >= FILE_HEADER_BYTES);
+        let bytes = found.as_ref().and_then(|range| (*self.mapping).as_ref().get(range.clone()));
+        let (Some(range), Some(bytes)) = (&found, bytes) else {
+            return Err(not_there(&value).at_path(&self.path));
+        };
+        check(bytes, &value).map_err(|error| error.at_path(&self.path))?;
+        Ok(Pinned::shared(self.mapping.clone(), range.clone()))
+    }
+}
+
+fn check(bytes: &[u8], value: &ValueRef) -> Result<()> {
+    if crc32c(bytes) == value.crc {
+        return Ok(());
+    }
+    Err(Error::corruption("a value in a log does not match the checksum of the reference to it")
+        .at_offset(value.offset))
+}
+
+fn not_there(value: &ValueRef) -> Error {
+    let ValueRef { log, offset, len, .. } = value;
+    Error::corruption(format!("a value of {len} bytes in log {log} is not there")).at_offset(*offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ErrorKind;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::{LogConfig, RecordKind};
+
+    #[test]
+    fn a_value_is_found_while_the_log_is_written_and_after() {
+        let vfs = MemoryVfs::new(1);
+        let path = Path::new("/000007.log");
+        let log = LogFile::create(&*vfs, path, FileNumber(7), LogConfig::default()).expect("created");
+        assert!(log.ensure(100).expect("room"));
+        let at = log.try_reserve(10).expect("room");
+        log.append(&at, RecordKind::Batch, &[b"key", b"the val"]).expect("written");
+        let value = ValueRef { log: FileNumber(7), offset: at.payload_offset() + 3, len: 7, crc: crc32c(b"the val") };
+        assert_eq!(&*log.resolve(value).expect("there"), b"the val", "before it is published");
+        for wrong in [
+            ValueRef { crc: value.crc ^ 1, ..value },
+            ValueRef { log: FileNumber(8), ..value },
+            ValueRef { offset: u64::MAX, ..value },
+            ValueRef { len: u32::MAX, ..value },
+        ] {
+            assert_eq!(log.resolve(wrong).expect_err("wrong").kind(), ErrorKind::Corruption);
+        }
+        log.publish(at.end());
+        log.sync().expect("synced");
+        drop(log);
+        let sealed = SealedLog::open(&*vfs, path, FileNumber(7)).expect("mapped");
+        assert_eq!(&*sealed.resolve(value).expect("there"), b"the val");
+        for wrong in [
+            ValueRef { crc: value.crc ^ 1, ..value },
+            ValueRef { log: FileNumber(8), ..value },
+            ValueRef { offset: u64::MAX, ..value },
+            ValueRef { offset: 0, ..value },
+        ] {
+            assert_eq!(sealed.resolve(wrong).expect_err("wrong").kind(), ErrorKind::Corruption);
+        }
+        assert!(SealedLog::open(&*vfs, path, FileNumber(9)).is_err(), "another log");
+    }
+}

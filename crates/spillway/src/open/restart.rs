@@ -1,0 +1,156 @@
+//! Restart by image: memtables that the process before this one left in files are read where they lie, so that the log is
+//! replayed only from where they are complete. Keeps D1 and D2: a family's images stand in for its log as far as they join
+//! without a gap; what cannot be established is replayed from the log as ever.
+//!
+//! An image counts only where nothing can have come between its writer's stores and this read: on the same boot of the
+//! machine, in the file that it was made in, of this database. It is cut at its watermark: what is above it, whole or
+//! torn, is not there, and comes from the log. The files are not changed, so that a second crash finds the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use log::Position;
+use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
+use vfs::IoClass;
+
+use crate::context::Context;
+use crate::core::FamilyState;
+use crate::flush::flushable::Flushable;
+use crate::flush::images::LEAVES_VALUES;
+use crate::flush::restored::RestoredMemtable;
+use crate::version::file_name::{self, FileType};
+use crate::write::marks;
+
+/// What was found instead of being replayed.
+#[derive(Default)]
+pub(crate) struct Restored {
+    /// Through which number each family is whole, and where in the logs what follows begins at the latest.
+    pub families: BTreeMap<FamilyId, (SeqNo, Position)>,
+    /// The images that are read.
+    pub images: BTreeSet<FileNumber>,
+}
+
+impl Restored {
+    /// Where replay begins, and a number that everything before that place is at or below. `None`: with the first log.
+    pub fn start(&self, families: &BTreeMap<FamilyId, FamilyState>) -> Option<(Position, SeqNo)> {
+        let starts = families.keys().map(|id| self.families.get(id).map(|(through, at)| (*at, *through)));
+        starts.collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// Whether a write of a family need not be replayed.
+    pub fn has(&self, family: FamilyId, seq: SeqNo) -> bool {
+        self.families.get(&family).is_some_and(|(through, _)| seq <= *through)
+    }
+}
+
+/// An image in the directory.
+struct Found {
+    number: FileNumber,
+    path: PathBuf,
+    header: Header,
+    begins_after: SeqNo,
+    through: SeqNo,
+}
+
+/// Puts what images hold into the queues of their families, whose memtables are empty.
+///
+/// # Errors
+/// The file system's.
+pub(super) fn restore(context: &Context, families: &mut BTreeMap<FamilyId, FamilyState>) -> Result<Restored> {
+    let mut restored = Restored::default();
+    if !context.options.memtable_crash_safe_recover {
+        return Ok(restored);
+    }
+    let mut found = find(context)?;
+    for (id, family) in families {
+        let of_family = found.remove(id).unwrap_or_default();
+        if let Some((through, at)) = restore_family(context, family, of_family, &mut restored.images) {
+            restored.families.insert(*id, (through, at));
+        }
+    }
+    Ok(restored)
+}
+
+/// The images that may be relied on, by family and in the order of their numbers.
+fn find(context: &Context) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
+    let mut found: BTreeMap<FamilyId, Vec<Found>> = BTreeMap::new();
+    for name in context.vfs.read_dir(&context.dir)? {
+        let Some((FileType::MemtableImage, number)) = file_name::parse(&name) else { continue };
+        match read(context, number) {
+            Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
+            Ok(None) => {}
+            Err(error) => tracing::info!(%error, "a memtable's file is of no use; the log is replayed"),
+        }
+    }
+    found.values_mut().for_each(|images| images.sort_by_key(|image| (image.begins_after, image.number)));
+    Ok(found)
+}
+
+/// `None`: not one of this boot, of this database and in place, or never in use.
+fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
+    let path = context.dir.join(file_name::format(FileType::MemtableImage, number));
+    let file = context.vfs.open(&path)?;
+    let mut bytes = vec![0; HEADER_BYTES];
+    if file.read_at(0, &mut bytes, IoClass::Other)? < bytes.len() {
+        return Err(Error::corruption("the file ends within its header").at_path(&path));
+    }
+    let header = Header::read(&bytes).map_err(|error| error.at_path(&path))?;
+    let (identity, watermark) = (header.identity, header.watermark);
+    let boot = ImageIdentity::number_of(&context.vfs.boot_id());
+    let is_ours = boot != 0 && identity.boot == boot && identity.database == ImageIdentity::number_of(&context.db_id);
+    let is_in_place = context.vfs.metadata(&path)?.identity == header.file;
+    let Some(begins_after) = watermark.begins_after.filter(|_| is_ours && is_in_place) else { return Ok(None) };
+    if watermark.is_foreign {
+        return Ok(None);
+    }
+    let through = watermark.complete_through.max(begins_after);
+    Ok(Some(Found { number, path, header, begins_after, through }))
+}
+
+/// Takes the images that follow each other without a gap on what is in tables. Returns the number through which that is
+/// whole, and where the first write above it lies in the logs at the earliest.
+fn restore_family(
+    context: &Context,
+    family: &mut FamilyState,
+    images: Vec<Found>,
+    taken: &mut BTreeSet<FileNumber>,
+) -> Option<(SeqNo, Position)> {
+    let mut through = family.flushed_through;
+    let mut at = None;
+    for image in images {
+        if image.through < through || (image.through == through && at.is_some()) {
+            continue; // in tables, or nothing
+        }
+        let position = marks::unpack(image.header.watermark.position);
+        if image.begins_after > through || position.is_none() {
+            break;
+        }
+        if image.through > through {
+            match open(context, family, &image) {
+                Ok(entry) => family.queue.insert(0, entry),
+                Err(error) => {
+                    tracing::warn!(%error, "a memtable's file cannot be read; the log is replayed");
+                    break;
+                }
+            }
+            taken.insert(image.number);
+        }
+        (through, at) = (image.through, position);
+    }
+    let at = at?;
+    family.mutable.advance_empty_to(through);
+    // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
+    family.flush_wanted_through = family.flush_wanted_through.max(through);
+    tracing::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
+    Some((through, at))
+}
+
+fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dyn Flushable>> {
+    let mapping = context.vfs.map_read(&image.path)?;
+    let order = family.family.order().user.clone();
+    let opened = LazyImage::open(mapping, &image.path, &Expected { representation: None, order }, image.through)?;
+    let leaves_values = image.header.identity.extra & LEAVES_VALUES != 0;
+    Ok(RestoredMemtable::new(context, opened, (image.number, image.begins_after), leaves_values))
+}

@@ -1,0 +1,167 @@
+//! Values left in the log (`memtable_as_log_index`): what is read is what was written, from memtables, from the tables
+//! they become, after reopening and from copies; and a log stays exactly as long as a table needs it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use spillway::check::{CheckOptions, check};
+use spillway::vfs::{MemoryVfs, Vfs};
+use spillway::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+
+const MEMTABLES: [&str; 4] = [
+    r#"trie:{"convert_to_sst":"kFileMmap"}"#,
+    r#"trie:{"convert_to_sst":"kDumpMem","ref_log_format":"kPlainLogRef"}"#,
+    r#"skip_list:{"convert_to_sst":"kFileMmap","ref_log_format":"kPlainLogRef"}"#,
+    r#"skip_list:{"convert_to_sst":"kDumpMem"}"#,
+];
+
+struct World {
+    vfs: Arc<MemoryVfs>,
+    options: OpenOptions,
+    model: BTreeMap<Vec<u8>, Vec<u8>>,
+    round: u64,
+}
+
+impl World {
+    fn new(memtable: &str) -> World {
+        let vfs = MemoryVfs::new(1);
+        let mut family = FamilyOptions { memtable_factory: memtable.into(), ..FamilyOptions::default() };
+        family.disable_auto_compactions = true;
+        let mut options =
+            OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }.family("default", family);
+        options.db.memtable_as_log_index = true;
+        options.db.log_file_bytes = 64 << 10;
+        options.db.large_batch_bytes = 16 << 10;
+        World { vfs, options, model: BTreeMap::new(), round: 0 }
+    }
+
+    fn open(&self) -> Db {
+        Db::open("/db", &self.options).unwrap()
+    }
+
+    /// Values around every limit, alone and in batches, some of them in no log, one batch with a log of its own.
+    fn write(&mut self, db: &Db) {
+        let family = db.default_family();
+        self.round += 1;
+        let value = |round: u64, i: usize, len: usize| vec![(round as usize * 31 + i * 7 + len) as u8; len];
+        for (i, len) in [0, 1, 7, 8, 11, 12, 13, 100, 1000, 5000].into_iter().enumerate() {
+            let (key, value) = (format!("one{i}").into_bytes(), value(self.round, i, len));
+            let options = WriteOptions { disable_wal: i % 4 == 3, ..WriteOptions::default() };
+            db.put(&family, &key, &value, &options).unwrap();
+            self.model.insert(key, value);
+        }
+        for (batches, len) in [(20, 300), (1, 9000)] {
+            for b in 0..batches {
+                let mut batch = WriteBatch::new();
+                for i in 0..40 {
+                    let (key, value) =
+                        (format!("many{len}/{b:02}/{i:02}").into_bytes(), value(self.round, i + b, len / 20));
+                    batch.put(family.id(), &key, &value);
+                    self.model.insert(key, value);
+                }
+                batch.delete(family.id(), b"one9");
+                db.write(&batch, &WriteOptions::default()).unwrap();
+            }
+        }
+        self.model.remove(&b"one9"[..]);
+    }
+
+    fn check(&self, db: &Db) {
+        let family = db.default_family();
+        let options = ReadOptions::default();
+        for (key, value) in &self.model {
+            assert_eq!(&*db.get(&family, key, &options).unwrap().expect("there"), value, "{}", key.escape_ascii());
+        }
+        let keys: Vec<&[u8]> = self.model.keys().map(|key| &key[..]).collect();
+        for (found, value) in db.multi_get(&family, &keys, &options).unwrap().into_iter().zip(self.model.values()) {
+            assert_eq!(&*found.unwrap().expect("there"), value);
+        }
+        let walk = |forwards: bool| {
+            let mut entries = db.iter(&family, &options).unwrap();
+            let mut all = Vec::new();
+            let mut valid = if forwards { entries.seek_to_first() } else { entries.seek_to_last() };
+            while valid {
+                all.push((entries.key().to_vec(), entries.value().to_vec()));
+                valid = if forwards { entries.next() } else { entries.prev() };
+            }
+            entries.status().unwrap();
+            all
+        };
+        let expected: Vec<_> = self.model.clone().into_iter().collect();
+        assert_eq!(walk(true), expected);
+        assert_eq!(walk(false), expected.into_iter().rev().collect::<Vec<_>>());
+    }
+
+    fn logs(&self) -> usize {
+        let names = self.vfs.read_dir(Path::new("/db")).unwrap();
+        names.iter().filter(|name| name.ends_with(".splog")).count()
+    }
+}
+
+fn flush(db: &Db, family: &Arc<Family>) {
+    db.flush(&[family]).unwrap();
+}
+
+#[test]
+fn values_are_read_wherever_they_lie() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        let db = world.open();
+        world.write(&db);
+        world.check(&db);
+        let snapshot = db.snapshot();
+        let before = world.model.clone();
+        world.write(&db);
+        world.check(&db);
+        flush(&db, &db.default_family());
+        world.check(&db);
+        let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
+        for (key, value) in &before {
+            assert_eq!(&*db.get(&db.default_family(), key, &options).unwrap().expect("there"), value);
+        }
+        drop(options);
+        world.write(&db);
+        world.check(&db);
+        db.close().unwrap();
+        let db = world.open();
+        world.check(&db);
+        flush(&db, &db.default_family());
+        world.check(&db);
+        db.close().unwrap();
+        let report =
+            check(Path::new("/db"), &CheckOptions { vfs: world.vfs.clone(), ..CheckOptions::default() }, &mut |_| ());
+        assert!(report.unwrap().problems.is_empty(), "{memtable}");
+    }
+}
+
+#[test]
+fn a_log_stays_as_long_as_a_table_refers_to_it() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        let db = world.open();
+        let family = db.default_family();
+        for _ in 0..12 {
+            world.write(&db);
+            flush(&db, &family);
+        }
+        assert!(db.live_files().iter().filter(|file| file.level == 0).count() >= 3, "{memtable}");
+        db.close().unwrap();
+        assert!(world.logs() > 3, "{memtable}: {}", world.logs());
+        let db = world.open();
+        world.check(&db);
+        let checkpoint = "/checkpoint";
+        db.checkpoint(checkpoint).unwrap();
+        let copy = Db::open(checkpoint, &world.options).unwrap();
+        world.check(&copy);
+        copy.close().unwrap();
+        let family = db.default_family();
+        db.compact_range(&family, None, None, &spillway::CompactRangeOptions::default()).unwrap();
+        world.check(&db);
+        db.close().unwrap();
+        assert!(world.logs() <= 2, "{memtable}: {} logs that nobody needs", world.logs());
+        let db = world.open();
+        world.check(&db);
+    }
+}

@@ -1,0 +1,158 @@
+//! Values of a memtable, or of the table it became, that may lie in a log: what stands in their place is followed here.
+//! Keeps B1: every reference is checked when it is followed.
+
+use std::sync::Arc;
+
+use base::value_source::{StoredValue, ValueSource};
+use base::{Cursor, Error, Pinned, Result, SeqNo, ValueKind, key};
+
+use crate::TableValue;
+
+/// Whether what stands in the place of such an entry's value may be elsewhere: deletions have none.
+#[inline]
+pub fn may_lie_elsewhere(kind: ValueKind) -> bool {
+    matches!(kind, ValueKind::Value | ValueKind::Merge)
+}
+
+/// Follows what stands in the place of values, for one lookup. The first failure ends it.
+pub struct Following<'a> {
+    source: &'a dyn ValueSource,
+    failure: Option<Error>,
+}
+
+impl<'a> Following<'a> {
+    pub fn new(source: &'a dyn ValueSource) -> Self {
+        Following { source, failure: None }
+    }
+
+    /// Shows `visit` the value that `stored` stands for; `here` makes a value of bytes that are in place.
+    pub fn show<'v>(
+        &mut self,
+        (seq, kind, stored): (SeqNo, ValueKind, &'v [u8]),
+        here: impl FnOnce(&'v [u8]) -> TableValue<'v>,
+        visit: &mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> bool {
+        if !may_lie_elsewhere(kind) {
+            return visit(seq, kind, here(stored));
+        }
+        match StoredValue::decode(stored) {
+            Ok(StoredValue::Here(bytes)) => visit(seq, kind, here(bytes)),
+            Ok(StoredValue::InLog(value)) => match self.source.resolve(value) {
+                Ok(value) => visit(seq, kind, TableValue::of(&value)),
+                Err(error) => self.fail(error),
+            },
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> bool {
+        self.failure.get_or_insert(error);
+        false
+    }
+
+    /// # Errors
+    /// The failure that ended the lookup.
+    pub fn end(self) -> Result<()> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// A cursor over entries whose values may lie elsewhere, which shows them as if they did not.
+pub struct FollowingCursor {
+    inner: Box<dyn Cursor>,
+    source: Arc<dyn ValueSource>,
+    /// The present entry's value, where that is elsewhere.
+    elsewhere: Option<Pinned>,
+    /// Bytes at the beginning of what stands in the place of a value that are not the value.
+    skipped: usize,
+    failure: Option<Error>,
+}
+
+impl FollowingCursor {
+    pub fn new(inner: Box<dyn Cursor>, source: Arc<dyn ValueSource>) -> Box<Self> {
+        Box::new(FollowingCursor { inner, source, elsewhere: None, skipped: 0, failure: None })
+    }
+
+    /// Looks at the entry that the inner cursor stands on, if `found`.
+    fn arrive(&mut self, found: bool) -> bool {
+        (self.elsewhere, self.skipped) = (None, 0);
+        if !found {
+            return false;
+        }
+        match self.follow() {
+            Ok(()) => true,
+            Err(error) => {
+                self.failure = Some(error);
+                false
+            }
+        }
+    }
+
+    fn follow(&mut self) -> Result<()> {
+        let kind = key::split(self.inner.key()).and_then(|(_, trailer)| ValueKind::from_u8(trailer as u8));
+        if !kind.is_some_and(may_lie_elsewhere) {
+            return Ok(());
+        }
+        match StoredValue::decode(self.inner.value())? {
+            StoredValue::Here(value) => self.skipped = self.inner.value().len() - value.len(),
+            StoredValue::InLog(value) => self.elsewhere = Some(self.source.resolve(value)?),
+        }
+        Ok(())
+    }
+}
+
+impl Cursor for FollowingCursor {
+    fn valid(&self) -> bool {
+        self.failure.is_none() && self.inner.valid()
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        self.failure = None;
+        let found = self.inner.seek_to_first();
+        self.arrive(found)
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        self.failure = None;
+        let found = self.inner.seek_to_last();
+        self.arrive(found)
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        self.failure = None;
+        let found = self.inner.seek(target);
+        self.arrive(found)
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        self.failure = None;
+        let found = self.inner.seek_for_prev(target);
+        self.arrive(found)
+    }
+
+    fn next(&mut self) -> bool {
+        let found = self.inner.next();
+        self.arrive(found)
+    }
+
+    fn prev(&mut self) -> bool {
+        let found = self.inner.prev();
+        self.arrive(found)
+    }
+
+    fn key(&self) -> &[u8] {
+        if self.failure.is_some() { &[] } else { self.inner.key() }
+    }
+
+    fn value(&self) -> &[u8] {
+        match &self.elsewhere {
+            _ if self.failure.is_some() => &[],
+            Some(value) => value,
+            None => self.inner.value().get(self.skipped..).unwrap_or_default(),
+        }
+    }
+
+    fn status(&self) -> Result<()> {
+        self.failure.clone().map_or_else(|| self.inner.status(), Err)
+    }
+}
