@@ -19,6 +19,9 @@ use crate::format::{
 /// Bytes read at a time, unless a record is longer.
 const WINDOW_BYTES: u64 = 256 << 10;
 
+/// Bytes compared with zero at once: whole words.
+const ZERO_BLOCK_BYTES: usize = 512;
+
 pub(crate) struct LogBytes {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
@@ -118,6 +121,10 @@ impl LogBytes {
         let mut has_data = false;
         let mut at = offset;
         while at < self.len {
+            if let Some(zeros) = self.zeros_at(at)? {
+                at += zeros;
+                continue;
+            }
             let len = ALIGNMENT.min(self.len - at) as usize;
             let is_zero = self.get(at, len)?.is_some_and(|word| word.iter().all(|&byte| byte == 0));
             if !is_zero {
@@ -129,6 +136,16 @@ impl LogBytes {
             at += ALIGNMENT;
         }
         Ok(Gap { next: None, has_data })
+    }
+
+    /// How many whole words from `offset` on are zero, as far as can be told at once; `None` for none. Space allocated ahead
+    /// is most of a log that was not filled.
+    fn zeros_at(&mut self, offset: u64) -> Result<Option<u64>> {
+        let wanted = WINDOW_BYTES.min(self.len - offset) / ALIGNMENT * ALIGNMENT;
+        let Some(bytes) = self.get(offset, wanted as usize)? else { return Ok(None) };
+        let (blocks, _) = bytes.as_chunks::<ZERO_BLOCK_BYTES>();
+        let zeros = blocks.iter().take_while(|block| **block == [0; ZERO_BLOCK_BYTES]).count();
+        Ok((zeros > 0).then_some((zeros * ZERO_BLOCK_BYTES) as u64))
     }
 
     /// Bytes of the file; `None` where it does not have them all.

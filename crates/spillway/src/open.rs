@@ -1,12 +1,12 @@
 //! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::metrics::Statistics;
-use base::options::{FamilyOptions, ini};
+use base::options::{DbOptions, FamilyOptions, ini};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
@@ -245,12 +245,14 @@ impl<'a> Opening<'a> {
         self.create_missing(&stored)
     }
 
-    fn open_family(&self, stored: &RecoveredFamily, options: FamilyOptions) -> Result<FamilyState> {
+    fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
+        follow_write_buffer(&mut options, &self.context.options);
         let paths = TablePaths(vec![self.context.dir.clone()]);
         stored.check_tables(&*self.context.vfs, &paths)?;
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
+        self.measure_value_logs(&version)?;
         if self.keeps_tables_open() {
             open_for_good(version.all_files().map(|(_, file)| file))?;
         } else if self.context.options.paranoid_checks && !self.options.read_only {
@@ -262,6 +264,18 @@ impl<'a> Opening<'a> {
         let mut state = FamilyState::new(family, &view, through);
         state.linked_ingests.extend(&stored.linked_ingests);
         Ok(state)
+    }
+
+    /// The logs that tables refer to are known by their numbers.
+    fn measure_value_logs(&self, version: &Version) -> Result<()> {
+        let shares = version.all_files().flat_map(|(_, file)| &file.meta.value_logs);
+        for log in shares.map(|share| share.log).collect::<BTreeSet<_>>() {
+            let path = self.context.log_dir().join(file_name::format(FileType::Log, log));
+            let found = self.context.vfs.metadata(&path);
+            let bytes = found.map_err(|error| error.context("a log is missing that holds values of tables"))?.len;
+            self.context.logs.of_log(log).note_bytes(bytes);
+        }
+        Ok(())
     }
 
     /// Beside a writer, which may delete tables at any time.
@@ -358,6 +372,16 @@ impl Shared {
     fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
         let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
         TableStore::with_logs(Box::new(opener), self.slots.clone(), context.logs.clone())
+    }
+}
+
+/// A memtable that leaves values in the log stands for more than it holds, and so does its table: unless it was set, the
+/// size of level 1 grows with the write buffer.
+fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
+    let default = FamilyOptions::default().max_bytes_for_level_base;
+    if db.memtable_as_log_index && options.max_bytes_for_level_base == default {
+        let buffers = options.write_buffer_size as u64 * options.level0_file_num_compaction_trigger.max(1) as u64;
+        options.max_bytes_for_level_base = default.max(buffers.saturating_mul(2));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Values left in the log (`memtable_as_log_index`): what is read is what was written, from memtables, from the tables
 //! they become, after reopening and from copies; and a log stays exactly as long as a table needs it.
+#![allow(clippy::disallowed_methods, reason = "tests wait as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -164,4 +165,32 @@ fn a_log_stays_as_long_as_a_table_refers_to_it() {
         let db = world.open();
         world.check(&db);
     }
+}
+
+#[test]
+fn a_log_that_is_mostly_dead_is_let_go_by_a_compaction() {
+    let mut world = World::new(MEMTABLES[0]);
+    for (_, family) in &mut world.options.families {
+        family.disable_auto_compactions = false;
+    }
+    let db = world.open();
+    let family = db.default_family();
+    let number = |name: &str| db.int_property(&family, name).unwrap();
+    db.put(&family, b"kept", &[1; 100], &WriteOptions::default()).unwrap();
+    for i in 0..600 {
+        db.put(&family, b"overwritten", &[i as u8; 1000], &WriteOptions::default()).unwrap();
+    }
+    flush(&db, &family);
+    assert!(number("spillway.value-logs") > 0 || number("spillway.value-log-bytes") == 0);
+    for round in 0..200 {
+        if number("spillway.value-logs") <= 1 && round > 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        db.put(&family, b"other", &[round as u8; 3000], &WriteOptions::default()).unwrap();
+        flush(&db, &family);
+    }
+    assert!(number("spillway.value-logs") <= 1, "{}", number("spillway.value-logs"));
+    assert!(number("spillway.live-value-log-bytes") <= number("spillway.value-log-bytes"));
+    assert_eq!(&*db.get(&family, b"kept", &ReadOptions::default()).unwrap().unwrap(), [1; 100]);
 }

@@ -22,6 +22,8 @@ pub enum Reason {
     LevelSize,
     /// A file was marked for compaction.
     Marked,
+    /// A table keeps a log most of which is dead.
+    ValueLog,
     /// Somebody asked.
     Manual,
 }
@@ -33,6 +35,7 @@ impl Reason {
             Reason::IntraLevel0 => "intra-level0",
             Reason::LevelSize => "level-size",
             Reason::Marked => "marked",
+            Reason::ValueLog => "value log",
             Reason::Manual => "manual",
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use base::value_source::{ValueRef, ValueSource};
@@ -18,10 +18,18 @@ use vfs::Vfs;
 use super::file_name::{self, FileType};
 use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
 
+/// A log of which a smaller share than one in so many is values that are needed is worth a compaction.
+const DEAD_SHARE: u64 = 4;
+
 /// A log, shared by everything that needs it.
 pub struct LogLife {
     life: Arc<FileLife>,
     needed: AtomicUsize,
+    /// Of those, tables' files, and bytes of the values that they refer to.
+    tables: AtomicUsize,
+    value_bytes: AtomicU64,
+    /// Of the file; 0 where that was not said.
+    file_bytes: AtomicU64,
     /// Where values in it are read, once one was asked for.
     values: OnceLock<Arc<dyn ValueSource>>,
     vfs: Arc<dyn Vfs>,
@@ -52,6 +60,41 @@ impl LogLife {
     /// Takes back a [`need`](LogLife::need) that no durable edit stands for. The file stays, for the next open to judge.
     pub fn forget_need(&self) {
         self.needed.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// As [`need`](LogLife::need), for a table's file that refers to so many bytes.
+    pub(super) fn need_values(&self, bytes: u64) {
+        self.need();
+        self.tables.fetch_add(1, Ordering::Relaxed);
+        self.value_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Ends what [`need_values`](LogLife::need_values) began, behind a durable edit or without one.
+    pub(super) fn end_values(&self, bytes: u64, is_durable: bool) {
+        self.tables.fetch_sub(1, Ordering::Relaxed);
+        self.value_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if is_durable { self.mark_unneeded() } else { self.forget_need() }
+    }
+
+    /// Notes how large the file is.
+    pub fn note_bytes(&self, bytes: u64) {
+        self.file_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the values that tables refer to.
+    pub fn value_bytes(&self) -> u64 {
+        self.value_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing but tables keeps the log, and most of it is not theirs.
+    pub fn is_mostly_dead(&self) -> bool {
+        let tables = self.tables.load(Ordering::Relaxed);
+        let only_tables = tables > 0 && tables == self.needed.load(Ordering::Relaxed);
+        only_tables && self.value_bytes().saturating_mul(DEAD_SHARE) < self.file_bytes()
     }
 
     /// Says where values are read while the log is written; the first to say so counts.
@@ -102,6 +145,15 @@ impl LogLives {
         life
     }
 
+    /// The logs that tables refer to: how many, their bytes, and those of the values referred to.
+    pub fn of_tables(&self) -> (u64, u64, u64) {
+        let lives: Vec<_> = self.lives.lock().values().filter_map(Weak::upgrade).collect();
+        let of_tables = lives.iter().filter(|life| life.tables.load(Ordering::Relaxed) > 0);
+        of_tables.fold((0, 0, 0), |(logs, bytes, values), life| {
+            (logs + 1, bytes + life.file_bytes(), values + life.value_bytes())
+        })
+    }
+
     /// The life of a log or, never asked for again, of a large batch's.
     pub fn of(&self, file_type: FileType, number: FileNumber) -> Arc<LogLife> {
         if file_type == FileType::Log { self.of_log(number) } else { self.make(file_type, number) }
@@ -112,6 +164,9 @@ impl LogLives {
         Arc::new(LogLife {
             life: FileLife::new(file, self.purge.clone()),
             needed: AtomicUsize::new(0),
+            tables: AtomicUsize::new(0),
+            value_bytes: AtomicU64::new(0),
+            file_bytes: AtomicU64::new(0),
             values: OnceLock::new(),
             vfs: self.vfs.clone(),
             path: self.dir.join(file_name::format(file_type, number)),
@@ -189,12 +244,19 @@ mod tests {
         let (row, table) = (lives.of_log(FileNumber(7)), lives.of_log(FileNumber(7)));
         assert!(Arc::ptr_eq(&row, &table));
         row.need();
-        table.need();
+        row.note_bytes(1000);
+        table.need_values(100);
+        assert!(!row.is_mostly_dead(), "recovery needs it");
         row.mark_unneeded();
+        assert!(row.is_mostly_dead());
+        table.need_values(150);
+        assert!(!row.is_mostly_dead(), "a quarter of it is values");
+        assert_eq!(lives.of_tables(), (1, 1000, 250));
+        table.end_values(150, true);
         drop(row);
         assert!(lives.purge().is_empty(), "a table needs it");
         let reader = table.clone();
-        table.mark_unneeded();
+        table.end_values(100, true);
         drop(table);
         assert!(lives.purge().is_empty(), "it is being read");
         drop(reader);
@@ -206,9 +268,9 @@ mod tests {
         let lives = lives();
         let (row, table) = (lives.of_log(FileNumber(7)), lives.of_log(FileNumber(7)));
         row.need();
-        table.need();
+        table.need_values(7);
         row.mark_unneeded();
-        table.forget_need();
+        table.end_values(7, false);
         drop((row, table));
         assert!(lives.purge().is_empty());
     }

@@ -231,6 +231,11 @@ impl TableFile {
         self.life.mark_obsolete();
     }
 
+    /// Whether rewriting the table would let a log go most of which nobody needs.
+    pub fn keeps_dead_log(&self) -> bool {
+        self.life.keeps_dead_log()
+    }
+
     pub fn is_obsolete(&self) -> bool {
         self.life.is_obsolete()
     }

@@ -20,23 +20,23 @@ struct SharedFile {
     life: Arc<FileLife>,
     /// Tables in it that no edit has removed. Once 0, it stays so.
     needed: AtomicUsize,
-    /// What values in the file are in; the file needs each of them.
-    logs: Vec<Arc<LogLife>>,
+    /// What values in the file are in, and how many bytes of each; the file needs each of them.
+    logs: Vec<(Arc<LogLife>, u64)>,
 }
 
 impl Drop for SharedFile {
     /// Without an edit that removed all its tables: the database closes, or the file never became part of it.
     fn drop(&mut self) {
         if !self.life.is_obsolete() {
-            self.logs.iter().for_each(|log| log.forget_need());
+            self.logs.iter().for_each(|(log, bytes)| log.end_values(*bytes, false));
         }
     }
 }
 
 impl TableLife {
     /// Of the only table in a file so far.
-    pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>, logs: Vec<Arc<LogLife>>) -> Arc<Self> {
-        logs.iter().for_each(|log| log.need());
+    pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>, logs: Vec<(Arc<LogLife>, u64)>) -> Arc<Self> {
+        logs.iter().for_each(|(log, bytes)| log.need_values(*bytes));
         let home = SharedFile { life: FileLife::new(file, queue), needed: AtomicUsize::new(1), logs };
         Arc::new(TableLife { home: Arc::new(home), obsolete: AtomicBool::new(false) })
     }
@@ -52,8 +52,13 @@ impl TableLife {
     pub fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) && self.home.needed.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.home.life.mark_obsolete();
-            self.home.logs.iter().for_each(|log| log.mark_unneeded());
+            self.home.logs.iter().for_each(|(log, bytes)| log.end_values(*bytes, true));
         }
+    }
+
+    /// Whether the table keeps a log that is mostly dead.
+    pub fn keeps_dead_log(&self) -> bool {
+        self.home.logs.iter().any(|(log, _)| log.is_mostly_dead())
     }
 
     pub fn is_obsolete(&self) -> bool {

@@ -47,8 +47,8 @@ impl TableStore {
         TableFile::new(meta, TableLife::new(file, self.purge.clone(), logs), self.clone())
     }
 
-    fn logs_of(&self, meta: &FileMeta) -> Vec<Arc<LogLife>> {
-        let of = |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| logs.of_log(share.log)).collect();
+    fn logs_of(&self, meta: &FileMeta) -> Vec<(Arc<LogLife>, u64)> {
+        let of = |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| (logs.of_log(share.log), share.bytes)).collect();
         self.logs.as_ref().map(of).unwrap_or_default()
     }
 

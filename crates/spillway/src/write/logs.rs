@@ -267,6 +267,7 @@ impl Logs {
     fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
         let life = self.lives.of(file_type, number);
         life.need();
+        life.note_bytes(bytes);
         LiveLog { life, bytes, last_seq, recovered_end: None }
     }
 

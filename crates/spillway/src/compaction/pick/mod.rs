@@ -77,7 +77,7 @@ impl<'a> Picker<'a> {
                 return Some(pick);
             }
         }
-        self.marked()
+        self.marked().or_else(|| self.releasing_log())
     }
 
     fn order(&self) -> &UserOrder {
@@ -146,6 +146,9 @@ impl<'a> Picker<'a> {
     /// Whether the inputs can become part of the output level as they are.
     fn can_move(&self, pick: &Pick) -> bool {
         let [inputs] = pick.inputs.as_slice() else { return false };
+        if inputs.files.iter().any(|file| !file.meta.value_logs.is_empty()) {
+            return false; // it would go on keeping its logs
+        }
         if inputs.level == pick.output_level || self.compression(inputs.level) != pick.compression {
             return false;
         }
