@@ -100,7 +100,7 @@ impl KeyOrder for Custom {
 
 /// Most pairs differ in their first eight bytes, and a call to `memcmp` costs more than one wide comparison.
 #[inline]
-fn compare_bytes(a: &[u8], b: &[u8]) -> Ordering {
+pub(crate) fn compare_bytes(a: &[u8], b: &[u8]) -> Ordering {
     if let (Some(x), Some(y)) = (a.first_chunk::<8>(), b.first_chunk::<8>())
         && x != y
     {

@@ -57,6 +57,7 @@ impl<'a> ListView<'a> {
         self.next(self.head, 0)
     }
 
+    #[inline]
     pub(super) fn entry(&self, node: u64) -> Result<EntryView<'a>> {
         self.view.record(node + GRANULE)
     }

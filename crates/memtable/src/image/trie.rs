@@ -83,6 +83,22 @@ impl<'a> TrieView<'a> {
     }
 
     #[inline]
+    pub(super) fn node_offset(&self, link: Link) -> u64 {
+        link.node_offset(self.shift)
+    }
+
+    /// The first words of the node at `at`.
+    #[inline]
+    pub(super) fn words<const WORDS: usize>(&self, at: u64) -> Result<[u32; WORDS]> {
+        self.view.words(at, "a node")
+    }
+
+    #[inline]
+    pub(super) fn word(&self, at: u64) -> Result<u32> {
+        self.view.u32(at)
+    }
+
+    #[inline]
     pub(super) fn leaf_offset(&self, link: Link) -> u64 {
         link.leaf_offset(self.shift)
     }
@@ -97,7 +113,7 @@ impl<'a> TrieView<'a> {
     #[inline]
     pub(super) fn node(&self, link: Link) -> Result<NodeView> {
         let at = link.node_offset(self.shift);
-        let [header, depth, sample] = self.view.words(at, "a node")?;
+        let [header, depth, sample] = self.words(at)?;
         let header = Header(header);
         let kind = header.kind().ok_or_else(|| wrong(at, format!("{:#x} is no node's header", header.0)))?;
         let fits = match link.target() {
@@ -148,16 +164,24 @@ impl<'a> TrieView<'a> {
     /// The child at `byte`; null where there is none.
     #[inline]
     pub(super) fn child_at(&self, node: &NodeView, byte: u8) -> Result<Link> {
-        let at = node.at + KEYS_AT;
-        let found = match node.kind {
-            Kind::N256 => return self.child(node, byte.into()),
+        self.child_of(node.at, (node.kind, node.children), byte)
+    }
+
+    /// As [`child_at`](Self::child_at), of a node at `node` that is thought to be of a kind and to have so many children, at
+    /// most as many as the kind can.
+    #[inline]
+    pub(super) fn child_of(&self, node: u64, (kind, children): (Kind, usize), byte: u8) -> Result<Link> {
+        let at = node + KEYS_AT;
+        let slot = |i: usize| Ok(Link(self.view.u32(node + kind.children_at() + 4 * i as u64)?));
+        let found = match kind {
+            Kind::N256 => return slot(byte.into()),
             Kind::N4 => matches(self.view.words::<1>(at, LABELS)?, byte),
             Kind::N10 => matches(self.view.words::<3>(at, LABELS)?, byte),
             Kind::N23 => matches(self.view.words::<6>(at, LABELS)?, byte),
             Kind::N48 => matches(self.view.words::<12>(at, LABELS)?, byte),
         };
-        let found = found & ((1 << node.children) - 1);
-        if found == 0 { Ok(Link::NULL) } else { self.child(node, found.trailing_zeros() as usize) }
+        let found = found & ((1 << children) - 1);
+        if found == 0 { Ok(Link::NULL) } else { slot(found.trailing_zeros() as usize) }
     }
 
     /// Upwards, the first child at or above the byte `bound`; downwards, the last below it.
@@ -176,7 +200,7 @@ impl<'a> TrieView<'a> {
     }
 
     /// The version that `link`, which is not null, leads to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leaf(&self, link: Link) -> Result<LeafView<'a>> {
         let at = self.leaf_offset(link);
         if !link.is_leaf() || link.is_null() {

@@ -68,8 +68,10 @@ impl<'a> View<'a> {
     }
 
     /// The record at `at` (see [`crate::record`]).
+    #[inline]
     pub(super) fn record(&self, at: u64) -> Result<EntryView<'a>> {
-        self.entry(at.saturating_add(8), self.u32(at)?, self.u32(at.saturating_add(4))?)
+        let [key_len, value_len] = self.words(at, "a record")?;
+        self.entry(at + 8, key_len, value_len)
     }
 }
 

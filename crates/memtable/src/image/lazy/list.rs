@@ -10,6 +10,7 @@ use super::cursor::newest_trailer;
 use crate::Visit;
 use crate::image::skiplist::ListView;
 use crate::image::view::{EntryView, check_key, wrong};
+use crate::order::compare_bytes;
 use crate::skiplist::list::{BRANCHING, HEIGHT_MAX};
 
 /// Steps of one search. Each level has half of the nodes of the one below; a search takes a step or two on each, and on the
@@ -49,7 +50,12 @@ impl<'a> Ordered<'a, '_> {
 
     #[inline]
     fn compare(&self, entry: &EntryView<'_>, (user_key, trailer): Target<'_>) -> Ordering {
-        self.order.compare(entry.user_key(), user_key).then_with(|| trailer.cmp(&entry.trailer()))
+        let keys = match self.order {
+            UserOrder::Bytewise => compare_bytes(entry.user_key(), user_key),
+            UserOrder::ReverseBytewise => compare_bytes(user_key, entry.user_key()),
+            UserOrder::Custom(order) => order.compare(entry.user_key(), user_key),
+        };
+        keys.then_with(|| trailer.cmp(&entry.trailer()))
     }
 
     /// That `entry`, at `at`, is not before the one that leads to it.

@@ -1,10 +1,13 @@
 //! Looking a key up in a trie that was not checked. See [`crate::trie::tree`] for how the live one does.
+//!
+//! A key that is found proves the way to it. So a lookup goes quickly first, and looks at no more on its way than the live
+//! one does; only where the key is not found is the way gone again, and each node on it checked.
 
 use base::Result;
 
 use crate::image::trie::{LeafView, NodeView, TrieView};
 use crate::image::view::wrong;
-use crate::trie::layout::Link;
+use crate::trie::layout::{DEPTH_AT, Header, Kind, Link, Target};
 
 impl<'a> TrieView<'a> {
     /// The newest version of `key`.
@@ -14,6 +17,49 @@ impl<'a> TrieView<'a> {
     /// there is not the key's.
     #[inline]
     pub(super) fn find(&self, key: &[u8]) -> Result<Option<LeafView<'a>>> {
+        let (mut link, mut from) = (self.root()?, 0);
+        while !link.is_leaf() {
+            link = self.step(link, &mut from, key)?;
+        }
+        if !link.is_null() {
+            let leaf = self.leaf(link)?;
+            if leaf.entry.user_key() == key {
+                return Ok(Some(leaf));
+            }
+        }
+        self.find_checked(key)
+    }
+
+    /// Goes from the node that `link` says it leads to, reached with `from` bytes of `key` used, to the child that the key's
+    /// next byte chooses; to the node's own leaf where the key ends there; else to nowhere. Of the key more bytes are used
+    /// each time, so ways end.
+    #[inline(always)]
+    fn step(&self, link: Link, from: &mut usize, key: &[u8]) -> Result<Link> {
+        let at = self.node_offset(link);
+        let (kind, children, depth) = match link.target() {
+            Target::Dense => (Kind::N256, 0, *from),
+            Target::N256 => (Kind::N256, 0, self.word(at + DEPTH_AT)? as usize),
+            Target::N4 | Target::Middle | Target::Leaf => {
+                let [header, depth] = self.words(at)?;
+                let header = Header(header);
+                let kind = header.kind().filter(|kind| *kind != Kind::N256 && header.children() <= kind.children_max());
+                let kind = kind.ok_or_else(|| wrong(at, "no node where a link says so"))?;
+                (kind, header.children(), depth as usize)
+            }
+        };
+        let Some(&byte) = key.get(depth) else {
+            return if key.len() == depth { Ok(self.node(link)?.own()) } else { Ok(Link::NULL) };
+        };
+        if depth < *from {
+            return Err(wrong(at, format!("a node of depth {depth} where {from} bytes are used")));
+        }
+        *from = depth + 1;
+        self.child_of(at, (kind, children), byte)
+    }
+
+    /// As [`find`](Self::find), looking at everything on the way.
+    #[cold]
+    fn find_checked(&self, key: &[u8]) -> Result<Option<LeafView<'a>>> {
         let mut link = self.root()?;
         let mut from = 0;
         while !link.is_leaf() {
@@ -49,7 +95,6 @@ impl<'a> TrieView<'a> {
 
     /// That `leaf` lies where a descent for `key` leads, as far as nodes of a depth below `end`: that it has the key's byte
     /// at each. A link to another part of the trie is found out so.
-    #[cold]
     fn check_way(&self, key: &[u8], leaf: &LeafView<'_>, end: u64) -> Result<()> {
         let found = leaf.entry.user_key();
         let mut link = self.root()?;
