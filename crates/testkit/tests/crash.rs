@@ -51,7 +51,7 @@ fn a_full_life_whose_memtables_become_tables() {
 
 #[test]
 fn a_full_life_whose_memtables_are_written_out_as_tables() {
-    crash_everywhere(life("full.txt"), "dumped", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "dumped", Effort { stride: 3, second_crash_stride: 7 });
 }
 
 #[test]

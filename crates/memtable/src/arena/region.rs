@@ -192,7 +192,7 @@ impl Region {
                 ensure_some(&**mapping, step_end(EXTENT_STEP_BYTES), end)?;
                 let to = mapping.allocated() as usize;
                 if self.commits_ahead {
-                    mapping.populate(ready as u64, (to - ready) as u64);
+                    mapping.populate(ready as u64, to.saturating_sub(ready) as u64);
                 }
                 Ok(to)
             }

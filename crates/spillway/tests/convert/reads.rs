@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use spillway::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, IngestOptions, IngestRequest, ReadOptions, Snapshot, WriteOptions,
+    BottommostLevelCompaction, CompactRangeOptions, Db, IngestOptions, IngestRequest, ReadOptions, Snapshot,
+    WriteOptions,
 };
 
 use crate::common::{Place, REWRITTEN, WAYS, change, contents, flush, get, is_converted, put};
@@ -29,7 +30,8 @@ impl Pair {
 
     /// What both hold now, or held.
     fn compare(&self, snapshots: Option<&(Snapshot, Snapshot)>) {
-        let options = |snapshot: Option<&Snapshot>| ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
+        let options =
+            |snapshot: Option<&Snapshot>| ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
         let (ours, others) = (options(snapshots.map(|s| &s.0)), options(snapshots.map(|s| &s.1)));
         let expected = contents(&self.rewriting, &others);
         assert_eq!(contents(&self.converting, &ours), expected, "{}", self.memtable);
