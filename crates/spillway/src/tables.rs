@@ -77,6 +77,7 @@ impl Opener {
             largest_seq: Some(meta.largest_seq),
             values: self.values_of(meta),
             class: IoClass::Foreground,
+            keep_tail: false,
             statistics: self.context.statistics.clone(),
         };
         let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;

@@ -33,11 +33,15 @@ where
     R: Send + 'static,
     W: Fn(&T, &AtomicBool) -> Result<R> + Send + Sync + 'static,
 {
+    if helpers == 0 || vfs.runs_inline() {
+        let nobody_else = AtomicBool::new(false);
+        return items.iter().map(|item| work(item, &nobody_else)).collect();
+    }
     let results = items.iter().map(|_| Mutex::new(None)).collect();
     let crew = Arc::new(Crew { items, work, next: AtomicUsize::new(0), results, stop: Stop::default() });
     {
         let mut threads = Threads { stop: &crew.stop, handles: Vec::new() };
-        for _ in 0..if vfs.runs_inline() { 0 } else { helpers } {
+        for _ in 0..helpers {
             let crew = crew.clone();
             match vfs.spawn("spillway-ingest", Box::new(move || crew.help())) {
                 Ok(handle) => threads.handles.push(handle),

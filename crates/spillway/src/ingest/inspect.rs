@@ -101,6 +101,7 @@ impl Candidate<'_> {
             order: self.family.order().clone(),
             prefix_extractor: self.family.options().prefix_extractor(),
             class: IoClass::Ingest,
+            keep_tail: true,
             statistics: self.context.statistics.clone(),
             ..TableContext::default()
         };

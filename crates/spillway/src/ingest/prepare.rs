@@ -237,8 +237,13 @@ impl<'a> RunningPrepare<'a> {
 
 impl Drop for RunningPrepare<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().prepares_running -= 1;
-        self.0.state_changed.notify_all();
+        let mut state = self.0.state.lock();
+        state.prepares_running -= 1;
+        // Nobody but a close waits for this, and its flag is up before it looks at the count: to wake all that wait for
+        // changes would cost more than a small table's prepare.
+        if self.0.is_closing() {
+            self.0.state_changed.notify_all();
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! the caller's, and removes one only where it was moved and is still the file that was ingested; of its own it removes
 //! whatever was not committed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,7 +77,6 @@ pub(super) fn changed(path: &Path) -> Error {
 /// `InvalidArgument`: a file that no ingest takes, or the same file twice.
 pub(super) fn look_at_all(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Vec<Source>>> {
     let vfs = &*context.vfs;
-    let mut known: BTreeMap<FileIdentity, &Path> = BTreeMap::new();
     let mut outside = Outside::of(context)?;
     let mut all = Vec::with_capacity(requests.len());
     for request in requests {
@@ -86,56 +84,71 @@ pub(super) fn look_at_all(context: &Context, requests: &[IngestRequest]) -> Resu
         for path in &request.files {
             let source = Source::look(vfs, path)?;
             outside.check(vfs, path)?;
-            if let Some(first) = known.insert(source.metadata.identity, path) {
-                let what = match first == path.as_path() {
-                    true => "the file is named twice in one ingest".to_owned(),
-                    false => format!("the same file as {}: an ingest takes each file once", first.display()),
-                };
-                return Err(Error::invalid_argument(what).at_path(path));
-            }
             sources.push(source);
         }
         all.push(sources);
     }
+    check_each_once(all.iter().flatten().collect())?;
     Ok(all)
 }
 
-/// Knows which directories are the database's.
-struct Outside {
-    own: Vec<PathBuf>,
-    /// Directories that are not, as callers wrote them.
-    others: Vec<PathBuf>,
+fn check_each_once(mut sources: Vec<&Source>) -> Result<()> {
+    sources.sort_by_key(|source| source.metadata.identity);
+    for pair in sources.windows(2) {
+        if let &[first, second] = pair
+            && first.metadata.identity == second.metadata.identity
+        {
+            let what = match first.path == second.path {
+                true => "the file is named twice in one ingest".to_owned(),
+                false => format!("the same file as {}: an ingest takes each file once", first.path.display()),
+            };
+            return Err(Error::invalid_argument(what).at_path(&second.path));
+        }
+    }
+    Ok(())
 }
 
-impl Outside {
-    fn of(context: &Context) -> Result<Outside> {
-        let mut own = vec![context.vfs.canonicalize(&context.dir)?];
+/// Knows which directories are the database's, whatever names they have.
+struct Outside<'a> {
+    own: Vec<FileIdentity>,
+    /// The last directory that is not, as the caller wrote it.
+    other: Option<&'a Path>,
+}
+
+impl<'a> Outside<'a> {
+    fn of(context: &Context) -> Result<Outside<'a>> {
+        let mut own = vec![directory_at(&*context.vfs, &context.dir)?];
         let log_dir = context.log_dir();
         if log_dir != context.dir {
-            own.push(context.vfs.canonicalize(&log_dir)?);
+            own.push(directory_at(&*context.vfs, &log_dir)?);
         }
-        Ok(Outside { own, others: Vec::new() })
+        Ok(Outside { own, other: None })
     }
 
     /// # Errors
     /// `InvalidArgument`: the file lies beside the database's own. It may be a table of it, and it may be taken for one
     /// that a crash left behind.
-    fn check(&mut self, vfs: &dyn Vfs, path: &Path) -> Result<()> {
+    fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
         // Mostly the files come from one directory.
-        if self.others.last().is_some_and(|other| other == parent) {
+        if self.other == Some(parent) {
             return Ok(());
         }
-        if self.own.contains(&vfs.canonicalize(parent)?) {
+        if self.own.contains(&directory_at(vfs, parent)?) {
             let what = "the file lies in the database's own directory: put tables to be ingested elsewhere";
             return Err(Error::invalid_argument(what).at_path(path));
         }
-        self.others.push(parent.to_owned());
+        self.other = Some(parent);
         Ok(())
     }
+}
+
+/// Which directory a path leads to, links followed: those in the middle of a path always are.
+fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
+    Ok(vfs.metadata(&path.join("."))?.identity)
 }
 
 /// A file made in the database's directory. Dropped, it is removed, unless it was kept.

@@ -312,3 +312,26 @@ fn options_that_exclude_each_other_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
 }
+
+#[test]
+fn a_small_table_is_prepared_by_few_calls() {
+    let faulty = FaultVfs::new(MemoryVfs::new(1));
+    let place = Place::on(faulty.clone(), Path::new("/work"));
+    let file = place.table("in.sst", 0..100, "new");
+    let counts = || Operation::ALL.map(|operation| faulty.calls(operation));
+    let before = counts();
+    let prepared = prepare(&place, &file, &linking());
+    let made = Operation::ALL.into_iter().zip(before).zip(counts());
+    let made: Vec<_> = made.map(|((operation, before), now)| (operation, now - before)).collect();
+    let expected = [
+        (Operation::Open, 1),
+        (Operation::OpenAppend, 1), // to sync it
+        (Operation::Read, 1),       // all that is looked at, in one
+        (Operation::Sync, 1),
+        (Operation::Metadata, 5), // both directories, the caller's file, and ours before and after the sync
+        (Operation::SyncDir, 1),
+        (Operation::Link, 1),
+    ];
+    assert_eq!(made.into_iter().filter(|(_, calls)| *calls > 0).collect::<Vec<_>>(), expected);
+    drop(prepared);
+}

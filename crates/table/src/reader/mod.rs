@@ -52,6 +52,9 @@ pub struct TableContext {
     /// Where values are that a converted table refers to.
     pub values: Option<Arc<dyn ValueSource>>,
     pub class: IoClass,
+    /// Keeps the end of the file, which is read at once when the table is opened, as long as the table is open: for one
+    /// that is looked at and closed again.
+    pub keep_tail: bool,
     /// Where reads are counted; `None` counts nothing.
     pub statistics: Option<Arc<Statistics>>,
 }
@@ -67,6 +70,7 @@ impl Default for TableContext {
             largest_seq: None,
             values: None,
             class: IoClass::Other,
+            keep_tail: false,
             statistics: None,
         }
     }

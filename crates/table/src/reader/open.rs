@@ -61,6 +61,10 @@ impl RandomFile for Tail {
     fn len(&self) -> Result<u64> {
         self.file.len()
     }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.file.prefetch(offset, len.min(self.start.saturating_sub(offset)));
+    }
 }
 
 /// The meta blocks of a table, read through its tail.
@@ -97,8 +101,9 @@ impl BlockBasedTable {
         }
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
         let footer = Footer::decode(&tail.bytes, file_bytes)?;
+        let tail: Arc<dyn RandomFile> = Arc::new(tail);
         let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: context.class };
-        let through_tail = TableFile::new(Arc::new(tail), path.into(), file_bytes, footer, context);
+        let through_tail = TableFile::new(tail.clone(), path.into(), file_bytes, footer, context);
         let mut opening = Opening { context, file: through_tail, fetch };
 
         let metaindex = opening.metaindex()?;
@@ -116,7 +121,7 @@ impl BlockBasedTable {
         };
         let global = global_seq(&properties, context)?;
         let tombstones = opening.tombstones(&metaindex, global)?;
-        let file = opening.file.with_file(file, dictionary);
+        let file = opening.file.with_file(if context.keep_tail { tail } else { file }, dictionary);
         Ok(BlockBasedTable {
             order: context.order.clone(),
             file,

@@ -78,8 +78,8 @@ impl Content {
     pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> usize {
         let found = usize::try_from(offset).ok().and_then(|offset| self.bytes.get(offset..)).unwrap_or_default();
         let count = found.len().min(buf.len());
-        for (to, from) in buf.iter_mut().zip(found) {
-            *to = *from;
+        if let (Some(to), Some(from)) = (buf.get_mut(..count), found.get(..count)) {
+            to.copy_from_slice(from);
         }
         count
     }

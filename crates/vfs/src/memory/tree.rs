@@ -3,7 +3,7 @@
 //! A change of names that touches two directories (a move) is one transaction: a crash keeps all of it or none, and
 //! syncing either directory makes it durable, with whatever came before it in both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -69,15 +69,16 @@ impl Tree {
 
     /// `None` where the path, or a part of it, is not there.
     pub(super) fn find(&self, path: &Path) -> Result<Option<Entry>> {
-        let mut entry = Entry::Directory(ROOT);
-        for name in names_of(path)? {
-            let Entry::Directory(directory) = entry else { return Ok(None) };
-            match self.current.get(&directory).and_then(|names| names.get(&name)) {
-                Some(found) => entry = found.clone(),
-                None => return Ok(None),
-            }
+        Ok(self.entry_of(&names_of(path)?))
+    }
+
+    fn entry_of(&self, names: &[&str]) -> Option<Entry> {
+        let mut entry = &Entry::Directory(ROOT);
+        for &name in names {
+            let Entry::Directory(directory) = entry else { return None };
+            entry = self.current.get(directory)?.get(name)?;
         }
-        Ok(Some(entry))
+        Some(entry.clone())
     }
 
     pub(super) fn file(&self, doing: &str, path: &Path) -> Result<Arc<FileNode>> {
@@ -91,21 +92,22 @@ impl Tree {
     pub(super) fn directory(&self, doing: &str, path: &Path) -> Result<DirectoryId> {
         match self.find(path)? {
             Some(Entry::Directory(id)) => Ok(id),
-            Some(Entry::File(_)) => Err(Error::io(doing, path, std::io::ErrorKind::NotADirectory.into())),
+            Some(Entry::File(_)) => Err(not_a_directory(doing, path)),
             None => Err(not_found(doing, path)),
         }
     }
 
     /// The place of a name whose directory must be there.
     pub(super) fn place(&self, doing: &str, path: &Path) -> Result<Place> {
-        let mut names = names_of(path)?;
-        let name = names.pop().ok_or_else(|| Error::invalid_argument("a path without a name").at_path(path))?;
-        let directory =
-            self.directory(doing, &names.iter().collect::<PathBuf>()).map_err(|e| match e.is_not_found() {
-                true => not_found(doing, path),
-                false => e,
-            })?;
-        Ok(Place { directory, name })
+        let names = names_of(path)?;
+        let Some((name, parents)) = names.split_last() else {
+            return Err(Error::invalid_argument("a path without a name").at_path(path));
+        };
+        match self.entry_of(parents) {
+            Some(Entry::Directory(directory)) => Ok(Place { directory, name: (*name).to_owned() }),
+            Some(Entry::File(_)) => Err(not_a_directory(doing, path)),
+            None => Err(not_found(doing, path)),
+        }
     }
 
     pub(super) fn entry(&self, place: &Place) -> Option<&Entry> {
@@ -129,24 +131,19 @@ impl Tree {
     /// Makes the names in a directory durable.
     pub(super) fn sync(&mut self, directory: DirectoryId) {
         // From the youngest: what a chosen transaction touches drags in everything older that touches the same.
-        let mut touched = BTreeSet::from([directory]);
-        let mut chosen = BTreeSet::new();
-        for (index, transaction) in self.unsynced.iter().enumerate().rev() {
+        let mut touched = vec![directory];
+        let mut chosen = Vec::new();
+        for transaction in std::mem::take(&mut self.unsynced).into_iter().rev() {
             if transaction.iter().any(|change| touched.contains(&change.directory)) {
-                touched.extend(transaction.iter().map(|change| change.directory));
-                chosen.insert(index);
+                let more = transaction.iter().map(|change| change.directory).filter(|id| !touched.contains(id));
+                touched.extend(more.collect::<Vec<_>>());
+                chosen.push(transaction);
+            } else {
+                self.unsynced.push(transaction);
             }
         }
-        let mut index = 0;
-        let durable = &mut self.durable;
-        self.unsynced.retain(|transaction| {
-            let keep = !chosen.contains(&index);
-            if !keep {
-                apply(transaction, durable);
-            }
-            index += 1;
-            keep
-        });
+        self.unsynced.reverse();
+        chosen.iter().rev().for_each(|transaction| apply(transaction, &mut self.durable));
     }
 
     /// Forgets what was not synced: everything now is durable.
@@ -183,7 +180,7 @@ pub(super) fn files_of(directories: &Directories) -> Vec<(PathBuf, Arc<FileNode>
 }
 
 /// The names from the root. There are no links, so `..` is its parent's name; a relative path starts at the root.
-pub(super) fn names_of(path: &Path) -> Result<Vec<String>> {
+pub(super) fn names_of(path: &Path) -> Result<Vec<&str>> {
     let mut names = Vec::new();
     for component in path.components() {
         match component {
@@ -197,9 +194,12 @@ pub(super) fn names_of(path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn text_of(name: &OsStr, path: &Path) -> Result<String> {
-    let text = name.to_str().ok_or_else(|| Error::invalid_argument("a name that is not UTF-8").at_path(path))?;
-    Ok(text.to_owned())
+fn text_of<'a>(name: &'a OsStr, path: &Path) -> Result<&'a str> {
+    name.to_str().ok_or_else(|| Error::invalid_argument("a name that is not UTF-8").at_path(path))
+}
+
+pub(super) fn not_a_directory(doing: &str, path: &Path) -> Error {
+    Error::io(doing, path, std::io::ErrorKind::NotADirectory.into())
 }
 
 pub(super) fn not_found(doing: &str, path: &Path) -> Error {

@@ -10,7 +10,7 @@ use base::{Error, Result};
 use super::content::FileNode;
 use super::handle::{MemoryAppendFile, MemoryFile};
 use super::mapping::{MemoryReadMapping, MemoryRwMapping};
-use super::tree::{DirectoryId, Entry, ROOT, Tree, names_of, not_found};
+use super::tree::{DirectoryId, Entry, ROOT, Tree, names_of, not_a_directory, not_found};
 use super::{Disk, MemoryVfs, random};
 use crate::{
     AppendFile, FileIdentity, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
@@ -248,15 +248,13 @@ impl Drop for MemoryLock {
 pub(super) fn make_directories(tree: &mut Tree, path: &Path) -> Result<()> {
     let mut parent: DirectoryId = ROOT;
     for name in names_of(path)? {
-        let found = tree.current.get(&parent).and_then(|names| names.get(&name)).cloned();
+        let found = tree.current.get(&parent).and_then(|names| names.get(name)).cloned();
         parent = match found {
             Some(Entry::Directory(id)) => id,
-            Some(Entry::File(_)) => {
-                return Err(Error::io("create directory", path, std::io::ErrorKind::NotADirectory.into()));
-            }
+            Some(Entry::File(_)) => return Err(not_a_directory("create directory", path)),
             None => {
                 let id = tree.new_directory();
-                let place = super::tree::Place { directory: parent, name };
+                let place = super::tree::Place { directory: parent, name: name.to_owned() };
                 tree.commit(vec![place.becomes(Some(Entry::Directory(id)))]);
                 id
             }
