@@ -13,6 +13,7 @@ mod compress;
 mod converted;
 mod decompress;
 mod dump;
+mod extents;
 pub mod filter;
 mod footer;
 mod handle;
@@ -20,6 +21,7 @@ mod index;
 mod metaindex;
 mod properties;
 mod reader;
+mod tombstones;
 pub mod values;
 mod writer;
 
@@ -92,10 +94,20 @@ impl<T: AsRef<[u8]> + Send + Sync + 'static> ShareBytes for Arc<T> {
     }
 }
 
+/// Values from this length on are pinned by sharing a whole table's memory; shorter ones are copied, which costs as
+/// little, does not have all readers count in one place, and holds no table.
+const SHARED_BYTES_MIN: usize = 1024;
+
 impl<'a> TableValue<'a> {
     /// A value that is pinned already.
     pub fn of(value: &'a Pinned) -> Self {
         TableValue { bytes: value, owner: value.as_shared().map(|(owner, start)| (owner as &dyn ShareBytes, start)) }
+    }
+
+    /// A value in memory that is a whole table's, `start()` of it where it is not short.
+    #[inline]
+    pub(crate) fn of_whole(bytes: &'a [u8], owner: &'a dyn ShareBytes, start: impl FnOnce() -> usize) -> Self {
+        TableValue { bytes, owner: (bytes.len() >= SHARED_BYTES_MIN).then(|| (owner, start())) }
     }
 
     pub fn pin(&self) -> Pinned {

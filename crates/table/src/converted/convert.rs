@@ -12,9 +12,8 @@ use memtable::image::SealedImage;
 use vfs::{AppendFile, IoClass};
 
 use super::footer::{EXTENT_BYTES, Footer, PROPERTIES_MAX_BYTES};
-use super::tail::extent_checksum;
 use super::{LEAVES_VALUES, no_image, point_bounds};
-use crate::{Properties, TableOrigin, TableSummary};
+use crate::{Properties, TableOrigin, TableSummary, extents};
 
 /// Tails begin at a page, so that none of the image's pages is written for theirs.
 const PAGE_BYTES: u64 = 4096;
@@ -115,7 +114,7 @@ fn append(
     }
     let mut tail = Vec::new();
     for extent in image.bytes.chunks(EXTENT_BYTES) {
-        put_u32(&mut tail, extent_checksum(extent));
+        put_u32(&mut tail, extents::checksum(extent));
         if !lies_here {
             file.append(extent, config.class)?;
         }

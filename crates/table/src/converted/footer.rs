@@ -4,6 +4,8 @@ use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result};
 
+use crate::extents;
+
 /// Behind everything, where RocksDB expects a table's magic number: to it the file is no table.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SPILWIMG");
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -88,11 +90,7 @@ impl Footer {
     /// `Corruption`: the tail, with the footer that ends it, has another checksum than `crc`.
     pub(super) fn check_tail(tail_with_footer: &[u8], crc: u32) -> Result<()> {
         let covered = tail_with_footer.len().saturating_sub(FOOTER_BYTES - COVERED_BYTES);
-        let computed = mask(crc32c(tail_with_footer.get(..covered).unwrap_or_default()));
-        if computed == crc {
-            return Ok(());
-        }
-        Err(Error::corruption(format!("the table's tail has checksum {computed:#010x}, its footer says {crc:#010x}")))
+        extents::check_tail(tail_with_footer.get(..covered).unwrap_or_default(), crc)
     }
 }
 

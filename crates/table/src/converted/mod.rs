@@ -31,10 +31,6 @@ use self::anchors::Anchor;
 use crate::values::{Following, FollowingCursor};
 use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, TableValue, Visit};
 
-/// Values from this length on are pinned by sharing the table's memory; shorter ones are copied, which costs as little
-/// and holds no table.
-const SHARED_MIN_BYTES: usize = 1024;
-
 /// The property of tables in which what stands in the place of values may refer to values in logs.
 const LEAVES_VALUES: &str = "spillway.values.in.logs";
 
@@ -149,10 +145,7 @@ impl ConvertedTable {
 
     #[inline]
     fn value<'a>(&'a self, bytes: &'a [u8]) -> TableValue<'a> {
-        if bytes.len() < SHARED_MIN_BYTES {
-            return TableValue { bytes, owner: None };
-        }
-        TableValue { bytes, owner: Some((&self.bytes, bytes.as_ptr().addr() - self.base)) }
+        TableValue::of_whole(bytes, &self.bytes, || bytes.as_ptr().addr() - self.base)
     }
 }
 

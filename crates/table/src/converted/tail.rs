@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use base::checksum::{crc32c, mask};
 use base::{Error, Result};
 
 use super::footer::{EXTENT_BYTES, FOOTER_BYTES, Footer};
-use crate::Properties;
 use crate::block::Block;
+use crate::{Properties, extents};
 
 /// A tail that was read.
 pub(super) struct Tail {
@@ -60,16 +59,8 @@ impl Tail {
         let offsets = (0u64..).step_by(EXTENT_BYTES);
         for (&stored, at) in self.checksums.iter().zip(offsets) {
             let len = (self.footer.image_bytes - at).min(EXTENT_BYTES as u64) as usize;
-            let computed = extent_checksum(read(at, len)?.as_ref());
-            if computed != stored {
-                let message = format!("{len} bytes of image have checksum {computed:#010x}, stored is {stored:#010x}");
-                return Err(Error::corruption(message).at_path(path).at_offset(at));
-            }
+            extents::check(read(at, len)?.as_ref(), at, stored).map_err(|e| e.at_path(path))?;
         }
         Ok(())
     }
-}
-
-pub(super) fn extent_checksum(extent: &[u8]) -> u32 {
-    mask(crc32c(extent))
 }

@@ -7,6 +7,7 @@
 mod bloom;
 mod hash;
 mod legacy;
+mod question;
 mod reader;
 mod ribbon;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod xxph3;
 
 pub use bloom::BloomBuilder;
 pub use hash::rocks_hash;
+pub(crate) use question::FilterQuestion;
 pub use reader::FilterReader;
 pub use xxph3::xxph3_64 as key_hash;
 

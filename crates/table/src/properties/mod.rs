@@ -5,8 +5,8 @@ mod encode;
 
 use std::collections::BTreeMap;
 
-use base::UserOrder;
 use base::options::IndexType;
+use base::{Error, Result, UserOrder, ValueKind};
 
 use crate::TableOrigin;
 
@@ -14,6 +14,9 @@ use crate::TableOrigin;
 pub const BLOCK_NAME: &str = "rocksdb.properties";
 /// The property that RocksDB changes in place when it ingests a table.
 pub const GLOBAL_SEQNO_NAME: &str = names::GLOBAL_SEQNO;
+
+/// How the names of RocksDB's comparators end whose keys carry timestamps.
+const TIMESTAMPED: &str = ".u64ts";
 
 /// The property names that readers and writers here give a meaning to.
 pub(crate) mod names {
@@ -116,6 +119,37 @@ impl ExternalFile {
 }
 
 impl Properties {
+    /// Counts an entry or a range tombstone.
+    #[inline]
+    pub(crate) fn count(&mut self, kind: ValueKind, key_bytes: usize, value_bytes: usize) {
+        self.entries += 1;
+        self.raw_key_bytes += key_bytes as u64;
+        self.raw_value_bytes += value_bytes as u64;
+        match kind {
+            ValueKind::Value => {}
+            ValueKind::Deletion | ValueKind::SingleDeletion => self.deletions += 1,
+            ValueKind::Merge => self.merge_operands += 1,
+            ValueKind::RangeDeletion => {
+                self.deletions += 1;
+                self.range_deletions += 1;
+            }
+        }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the table's keys are in another order. `Unsupported`: and carry timestamps.
+    pub(crate) fn check_order(&self, order: &UserOrder) -> Result<()> {
+        let expected = order.name();
+        if self.comparator.is_empty() || self.comparator == expected {
+            return Ok(());
+        }
+        let message = format!("the table is ordered by {}, the family by {expected}", self.comparator);
+        Err(match self.comparator.ends_with(TIMESTAMPED) {
+            true => Error::unsupported(format!("{message}: keys with user-defined timestamps are not read")),
+            false => Error::invalid_argument(message),
+        })
+    }
+
     /// Notes where the table comes from and what its keys and operands mean.
     pub(crate) fn set_origin(&mut self, origin: &TableOrigin, order: &UserOrder, merge_operator: &str) {
         self.family_id = origin.family.map(|family| family.0);

@@ -1,15 +1,11 @@
 //! Asking a table's filter, whole or in partitions.
 
-use std::sync::Arc;
-
-use base::extend::PrefixExtractor;
-use base::metrics::{Ticker, tick};
 use base::{InternalOrder, Result, key};
 
 use super::file::{Fetch, TableFile};
 use super::index::Meta;
 use crate::cached::{BlockRef, BlockRole};
-use crate::filter::FilterReader;
+use crate::filter::{FilterQuestion, FilterReader};
 use crate::handle::BlockHandle;
 use crate::index::IndexFormat;
 
@@ -18,10 +14,7 @@ pub struct TableFilter {
     pub(super) block: Meta,
     /// The block is an index of partitions.
     pub(super) partitioned: bool,
-    pub(super) whole_keys: bool,
-    /// The extractor whose prefixes are in the filter; `None` where there are none, or the family's extractor is
-    /// another by now.
-    pub(super) prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub(super) question: FilterQuestion,
 }
 
 impl TableFilter {
@@ -34,17 +27,8 @@ impl TableFilter {
 
     /// False where the table certainly holds no entry of the user key of `target`.
     pub fn may_hold_key(&self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
-        if order.user.equal_keys_can_differ() {
-            return Ok(true); // a filter goes by bytes
-        }
-        let user_key = order.user.strip_timestamp(key::user_key(target));
-        if self.whole_keys {
-            let may_match = self.may_match(user_key, target, order, (file, fetch))?;
-            let ticker = if may_match { Ticker::BloomFilterFullPositive } else { Ticker::BloomFilterUseful };
-            tick(file.statistics(), ticker, 1);
-            return Ok(may_match);
-        }
-        self.may_hold_prefix(target, order, file, fetch)
+        let ask = |part: &[u8]| self.may_match(part, target, order, (file, fetch));
+        self.question.may_hold_key(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
     /// False where no key at or after `target` has its prefix.
@@ -55,14 +39,8 @@ impl TableFilter {
         file: &TableFile,
         fetch: Fetch,
     ) -> Result<bool> {
-        let user_key = order.user.strip_timestamp(key::user_key(target));
-        let Some(prefix) = self.prefix_extractor.as_ref().and_then(|extractor| extractor.prefix(user_key)) else {
-            return Ok(true);
-        };
-        let may_match = self.may_match(prefix, target, order, (file, fetch))?;
-        tick(file.statistics(), Ticker::BloomFilterPrefixChecked, 1);
-        tick(file.statistics(), Ticker::BloomFilterPrefixUseful, u64::from(!may_match));
-        Ok(may_match)
+        let ask = |part: &[u8]| self.may_match(part, target, order, (file, fetch));
+        self.question.may_hold_prefix(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
     /// Where the partitions lie; none for a whole filter.

@@ -117,7 +117,9 @@ impl BlockBasedTable {
             let Some(entry) = ParsedKey::parse(data.key()) else {
                 return Err(unknown_kind(data.key()));
             };
-            if std::mem::take(awaits_first) && self.filter.as_ref().is_some_and(|filter| filter.whole_keys) {
+            if std::mem::take(awaits_first)
+                && self.filter.as_ref().is_some_and(|filter| filter.question.by_whole_keys())
+            {
                 tick(self.file.statistics(), Ticker::BloomFilterFullTruePositive, 1);
             }
             let value = TableValue { bytes: data.value(), owner: Some((data.block(), data.value_range().start)) };

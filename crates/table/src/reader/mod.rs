@@ -26,13 +26,15 @@ use vfs::IoClass;
 pub(crate) use self::file::{Fetch, TableFile};
 use self::filter::TableFilter;
 use self::index::TableIndex;
+pub(crate) use self::open::global_seq;
+pub(crate) use self::verify::Counts;
 pub use self::verify::VerifyWatch;
 use crate::block::GlobalSeq;
 use crate::cached::BlockCache;
 use crate::decompress::Dictionary;
 use crate::metaindex::Metaindex;
 use crate::properties::Properties;
-use crate::{Table, TableReadOptions, TableValue, Visit};
+use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
 
 /// What a table is opened with.
 #[derive(Clone)]
@@ -148,16 +150,13 @@ impl Table for BlockBasedTable {
     fn memory_bytes(&self) -> usize {
         let filter = self.filter.as_ref().map_or(0, TableFilter::memory_bytes);
         let dictionary = self.file.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
-        let tombstones = self
-            .tombstones
-            .as_ref()
-            .map_or(0, |all| all.fragments().iter().map(|f| f.start.len() + f.end.len() + f.seqs.len() * 8 + 72).sum());
+        let tombstones = self.tombstones.as_deref().map_or(0, tombstones::memory_bytes);
         size_of::<Self>() + self.index.memory_bytes() + filter + dictionary + tombstones
     }
 }
 
 /// What an entry of a kind that this version does not read is.
-fn unknown_kind(internal_key: &[u8]) -> Error {
+pub(crate) fn unknown_kind(internal_key: &[u8]) -> Error {
     match key::split(internal_key).map(|(_, trailer)| trailer as u8) {
         Some(kind @ (0x11 | 0x10 | 0x14..=0x19)) => {
             Error::unsupported(format!("entry of kind {kind:#04x} (blob reference, wide columns or timestamp)"))

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::extend::PrefixExtractor;
 use base::options::IndexType;
-use base::tombstone::{FragmentedTombstones, RangeTombstone};
-use base::{Error, ParsedKey, Result, SeqNo, ValueKind, key};
+use base::tombstone::FragmentedTombstones;
+use base::{Error, Result, SeqNo};
 use vfs::{IoClass, RandomFile};
 
 use super::filter::{TableFilter, filter_index_format};
@@ -15,17 +14,16 @@ use super::index::{Meta, TableIndex};
 use super::{BlockBasedTable, Fetch, TableContext, TableFile};
 use crate::block::{Block, GlobalSeq, walk};
 use crate::decompress::Dictionary;
+use crate::filter::FilterQuestion;
 use crate::footer::Footer;
 use crate::handle::BlockHandle;
 use crate::index::IndexFormat;
 use crate::metaindex::{self, Metaindex};
 use crate::properties::{self, ExternalFile, Properties};
+use crate::tombstones;
 
 /// Bytes read at once from a table's end. Holds all meta blocks of most tables.
 const TAIL_BYTES: u64 = 32 << 10;
-
-/// How the names of RocksDB's comparators end whose keys carry timestamps.
-const TIMESTAMPED: &str = ".u64ts";
 
 /// The end of the file, read once; what lies before it is read from the file.
 struct Tail {
@@ -178,14 +176,7 @@ impl Opening<'_> {
             metaindex.get(properties::BLOCK_NAME).ok_or_else(|| Error::corruption("the table has no properties"))?;
         let block = self.properties_block(handle)?;
         let properties = Properties::decode(&block).map_err(|e| e.at_offset(handle.offset))?;
-        let expected = self.context.order.user.name();
-        if !properties.comparator.is_empty() && properties.comparator != expected {
-            let message = format!("the table is ordered by {}, the family by {expected}", properties.comparator);
-            return Err(match properties.comparator.ends_with(TIMESTAMPED) {
-                true => Error::unsupported(format!("{message}: keys with user-defined timestamps are not read")),
-                false => Error::invalid_argument(message),
-            });
-        }
+        properties.check_order(&self.context.order.user)?;
         Ok(properties)
     }
 
@@ -232,7 +223,6 @@ impl Opening<'_> {
                 (None, Some(handle)) => (handle, true),
                 (None, None) => return Ok(None),
             };
-        let same = |extractor: &Arc<dyn PrefixExtractor>| extractor.name() == properties.prefix_extractor;
         let block = if partitioned {
             self.file.index_block(handle, filter_index_format(&self.file), self.held())?
         } else {
@@ -241,8 +231,7 @@ impl Opening<'_> {
         Ok(Some(TableFilter {
             block: if self.holds_meta() { Meta::Held(block) } else { Meta::Cached(handle) },
             partitioned,
-            whole_keys: properties.whole_key_filtering,
-            prefix_extractor: self.context.prefix_extractor.clone().filter(|e| properties.prefix_filtering && same(e)),
+            question: FilterQuestion::new(properties, self.context),
         }))
     }
 
@@ -261,25 +250,12 @@ impl Opening<'_> {
             return Ok(None);
         };
         let block = Block::parse(self.file.contents(handle, self.fetch, None)?)?;
-        let mut all = Vec::new();
-        walk(&block, |key, end| {
-            let entry = ParsedKey::parse(key).filter(|entry| entry.kind == ValueKind::RangeDeletion);
-            let entry = entry.ok_or_else(|| Error::corruption("a range tombstone's key is malformed"))?;
-            all.push(RangeTombstone {
-                start: entry.user_key.to_vec(),
-                end: block.bytes().get(end).unwrap_or_default().to_vec(),
-                seq: SeqNo(global.trailer(key::pack_trailer(entry.seq, entry.kind as u8)) >> 8),
-            });
-            Ok(())
-        })
-        .map_err(|e| e.at_offset(handle.offset))?;
-        let fragmented = FragmentedTombstones::build(self.context.order.user.clone(), all);
-        Ok((!fragmented.is_empty()).then(|| Arc::new(fragmented)))
+        tombstones::decode(&block, global, &self.context.order.user).map_err(|e| e.at_offset(handle.offset))
     }
 }
 
 /// The number that every key takes: the one patched into the file, or the MANIFEST's.
-fn global_seq(properties: &Properties, context: &TableContext) -> Result<GlobalSeq> {
+pub(crate) fn global_seq(properties: &Properties, context: &TableContext) -> Result<GlobalSeq> {
     let Some(external) = properties.external.filter(|external| external.version == ExternalFile::VERSION) else {
         return Ok(GlobalSeq(None));
     };

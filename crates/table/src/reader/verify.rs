@@ -12,9 +12,10 @@ use crate::properties::Properties;
 
 /// What was counted, under the properties' names.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
-    blocks: u64,
-    entries: u64,
+pub(crate) struct Counts {
+    /// Data blocks, or groups.
+    pub(crate) blocks: u64,
+    pub(crate) entries: u64,
     deletions: u64,
     merge_operands: u64,
     raw_key_bytes: u64,
@@ -81,7 +82,7 @@ impl BlockBasedTable {
         let (counts, last_key, lookup) = (Counts::default(), Vec::new(), LookupKey::default());
         let mut pass = Pass { table: self, watch, fetch, counts, last_key, lookup };
         pass.run().map_err(|e| e.at_path(self.file.path()))?;
-        compare_counts(&pass.counts, &self.properties).map_err(|e| e.at_path(self.file.path()))
+        pass.counts.compare(&self.properties).map_err(|e| e.at_path(self.file.path()))
     }
 
     /// Meta blocks were parsed when the table was opened; here their bytes are read again.
@@ -154,16 +155,7 @@ impl<W: VerifyWatch> Pass<'_, W> {
         }
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
-        let counts = &mut self.counts;
-        counts.entries += 1;
-        counts.raw_key_bytes += key.len() as u64;
-        counts.raw_value_bytes += value.len() as u64;
-        match entry.kind {
-            ValueKind::Deletion | ValueKind::SingleDeletion => counts.deletions += 1,
-            ValueKind::Merge => counts.merge_operands += 1,
-            ValueKind::Value => {}
-            ValueKind::RangeDeletion => return Err(Error::corruption("a range tombstone among the point entries")),
-        }
+        self.counts.add(entry.kind, key.len(), value.len())?;
         if let Some(filter) = &self.table.filter {
             self.lookup.set(entry.user_key, entry.seq);
             // Partitions were checked as they are in the file; asking for one key after another may use the cache.
@@ -176,22 +168,44 @@ impl<W: VerifyWatch> Pass<'_, W> {
     }
 }
 
-/// Properties count range tombstones among entries and deletions. A table whose properties count nothing passes.
-fn compare_counts(counts: &Counts, properties: &Properties) -> Result<()> {
-    if properties.entries == 0 && properties.data_blocks == 0 {
-        return Ok(());
-    }
-    let tombstones = properties.range_deletions;
-    let pairs = [
-        ("data blocks", counts.blocks, properties.data_blocks),
-        ("entries", counts.entries + tombstones, properties.entries),
-        ("deletions", counts.deletions + tombstones, properties.deletions),
-        ("merge operands", counts.merge_operands, properties.merge_operands),
-    ];
-    for (what, counted, stored) in pairs {
-        if counted != stored {
-            return Err(Error::corruption(format!("the table has {counted} {what}, its properties say {stored}")));
+impl Counts {
+    /// Counts an entry.
+    ///
+    /// # Errors
+    /// `Corruption`: a range tombstone.
+    pub(crate) fn add(&mut self, kind: ValueKind, key_bytes: usize, value_bytes: usize) -> Result<()> {
+        self.entries += 1;
+        self.raw_key_bytes += key_bytes as u64;
+        self.raw_value_bytes += value_bytes as u64;
+        match kind {
+            ValueKind::Deletion | ValueKind::SingleDeletion => self.deletions += 1,
+            ValueKind::Merge => self.merge_operands += 1,
+            ValueKind::Value => {}
+            ValueKind::RangeDeletion => return Err(Error::corruption("a range tombstone among the point entries")),
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Properties count range tombstones among entries and deletions. A table whose properties count nothing passes.
+    ///
+    /// # Errors
+    /// `Corruption`: the properties are another table's.
+    pub(crate) fn compare(&self, properties: &Properties) -> Result<()> {
+        if properties.entries == 0 && properties.data_blocks == 0 {
+            return Ok(());
+        }
+        let tombstones = properties.range_deletions;
+        let pairs = [
+            ("data blocks", self.blocks, properties.data_blocks),
+            ("entries", self.entries + tombstones, properties.entries),
+            ("deletions", self.deletions + tombstones, properties.deletions),
+            ("merge operands", self.merge_operands, properties.merge_operands),
+        ];
+        for (what, counted, stored) in pairs {
+            if counted != stored {
+                return Err(Error::corruption(format!("the table has {counted} {what}, its properties say {stored}")));
+            }
+        }
+        Ok(())
+    }
 }

@@ -1,15 +1,20 @@
 //! What a table is written with.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
+use base::key::{self, ParsedKey};
 use base::options::{ChecksumKind, CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
-use base::{Error, FamilyId, FileNumber, InternalOrder, Result};
+use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
 use vfs::IoClass;
 
 use crate::footer::{FORMAT_VERSION_MIN, FORMAT_VERSION_WRITTEN_MAX};
 use crate::index::IndexFormat;
+
+/// Key and value together. Offsets in a block have 32 bits; the rest is for what a block may hold before its last entry.
+const ENTRY_BYTES_MAX: usize = (4 << 30) - (64 << 20);
 
 /// Everything a table builder is told.
 #[derive(Clone)]
@@ -69,6 +74,47 @@ impl TableBuilderConfig {
         Ok(())
     }
 
+    /// # Errors
+    /// `InvalidArgument`: no internal key, or a range tombstone's.
+    #[inline]
+    pub(crate) fn point_entry<'a>(&self, internal_key: &'a [u8]) -> Result<ParsedKey<'a>> {
+        let entry = ParsedKey::parse(internal_key).filter(|entry| entry.kind != ValueKind::RangeDeletion);
+        entry.ok_or_else(|| Error::invalid_argument("not the internal key of a point entry").at_path(&self.path))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: an entry that this table cannot hold.
+    #[inline]
+    pub(crate) fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        if key.len() + value.len() > ENTRY_BYTES_MAX {
+            return Err(Error::invalid_argument("an entry too large for a block: 4032 MiB at most"));
+        }
+        if self.ingestable && entry.seq != SeqNo::ZERO {
+            return Err(Error::invalid_argument("the keys of a table to be ingested have sequence number 0"));
+        }
+        Ok(())
+    }
+
+    /// Where `user_key` stands to that of `last_key`, the internal key added last; empty before the first.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: before it, or a second entry of the same number.
+    #[inline]
+    pub(crate) fn check_order(&self, last_key: &[u8], user_key: &[u8], trailer: u64) -> Result<Ordering> {
+        let Some((last_user, last_trailer)) = key::split(last_key) else {
+            return Ok(Ordering::Greater);
+        };
+        let ordering = match &self.order.user {
+            UserOrder::Bytewise => user_key.cmp(last_user),
+            order => order.compare(user_key, last_user),
+        };
+        match ordering {
+            Ordering::Greater => Ok(ordering),
+            Ordering::Equal if trailer < last_trailer => Ok(ordering),
+            _ => Err(Error::invalid_argument("keys were not added in order").at_path(&self.path)),
+        }
+    }
+
     /// The format of the data index, once it is known whether separators need their trailers.
     pub(super) fn index_format(&self, needs_trailers: bool) -> IndexFormat {
         let version = self.options.format_version;
@@ -91,7 +137,7 @@ impl TableBuilderConfig {
     }
 
     /// Bits per key of the filter, where one is wanted and something goes into it.
-    pub(super) fn filter_bits(&self) -> Option<f64> {
+    pub(crate) fn filter_bits(&self) -> Option<f64> {
         let FilterPolicy { bits_per_key } = self.options.filter_policy;
         let wanted = self.options.whole_key_filtering || self.prefix_extractor.is_some();
         bits_per_key.filter(|_| wanted)

@@ -9,12 +9,12 @@ use super::TableBuilderConfig;
 use crate::filter::BloomBuilder;
 
 /// A finished filter partition and the separator of the last data block whose keys are in it.
-pub(super) struct FilterPart {
+pub(crate) struct FilterPart {
     pub separator: Vec<u8>,
     pub contents: Vec<u8>,
 }
 
-pub(super) struct FilterCollector {
+pub(crate) struct FilterCollector {
     bloom: BloomBuilder,
     order: UserOrder,
     whole_keys: bool,
@@ -31,7 +31,7 @@ pub(super) struct FilterCollector {
 
 impl FilterCollector {
     /// `None` where the options ask for no filter.
-    pub(super) fn new(config: &TableBuilderConfig) -> Option<FilterCollector> {
+    pub(crate) fn new(config: &TableBuilderConfig) -> Option<FilterCollector> {
         Some(FilterCollector {
             bloom: BloomBuilder::new(config.filter_bits()?),
             order: config.order.user.clone(),
@@ -48,7 +48,7 @@ impl FilterCollector {
 
     /// Adds a user key; its versions within one data block count once.
     #[inline]
-    pub(super) fn add(&mut self, user_key: &[u8]) {
+    pub(crate) fn add(&mut self, user_key: &[u8]) {
         let key = self.order.strip_timestamp(user_key);
         if self.whole_keys {
             self.bloom.add(key);
@@ -72,7 +72,7 @@ impl FilterCollector {
 
     /// A data block ended with `separator`, and `next_key` (a user key) begins the one after it: ends the partition if
     /// it is large enough. The next key's prefix belongs to both partitions, as a seek can land between them.
-    pub(super) fn end_block(&mut self, separator: &[u8], next_key: &[u8]) {
+    pub(crate) fn end_block(&mut self, separator: &[u8], next_key: &[u8]) {
         if self.partition_bytes.is_some_and(|bytes| self.bloom.filter_bytes() >= bytes) {
             let next = self.order.strip_timestamp(next_key).to_vec();
             self.add_prefix(&next);
@@ -89,16 +89,16 @@ impl FilterCollector {
     }
 
     /// Bytes the filter would have if it ended now, about.
-    pub(super) fn estimated_bytes(&self) -> usize {
+    pub(crate) fn estimated_bytes(&self) -> usize {
         self.parts_bytes + self.bloom.filter_bytes()
     }
 
-    pub(super) fn is_partitioned(&self) -> bool {
+    pub(crate) fn is_partitioned(&self) -> bool {
         self.partition_bytes.is_some()
     }
 
     /// The partitions, or the one filter; and how many keys and prefixes went in. `separator` is the last block's.
-    pub(super) fn finish(mut self, separator: &[u8]) -> (Vec<FilterPart>, u64) {
+    pub(crate) fn finish(mut self, separator: &[u8]) -> (Vec<FilterPart>, u64) {
         if !self.bloom.is_empty() {
             self.cut(separator);
         }

@@ -1,18 +1,17 @@
 //! The end of a table: filter, index, dictionary, range tombstones, properties, metaindex and footer, in that order.
 
 use base::options::{CompressionKind, CompressionOptions, IndexType};
-use base::tombstone::RangeTombstone;
-use base::{Error, Result, SeqNo, ValueKind};
+use base::{Error, Result, SeqNo};
 
 use super::BlockBasedTableBuilder;
 use super::filter::FilterPart;
 use crate::TableSummary;
-use crate::block::BlockBuilder;
 use crate::footer::Footer;
 use crate::handle::BlockHandle;
 use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
 use crate::metaindex::{self as meta_names, Metaindex};
 use crate::properties::{self, ExternalFile};
+use crate::tombstones;
 
 impl BlockBasedTableBuilder {
     pub(super) fn finish_table(mut self: Box<Self>) -> Result<TableSummary> {
@@ -145,13 +144,8 @@ impl BlockBasedTableBuilder {
         if self.tombstones.is_empty() {
             return Ok(());
         }
-        let order = &self.config.order.user;
-        self.tombstones.sort_by(|a, b| order.compare(&a.start, &b.start).then(b.seq.cmp(&a.seq)));
-        let mut block = BlockBuilder::new(1);
-        for RangeTombstone { start, end, seq } in &self.tombstones {
-            block.add(&base::key::encode(start, *seq, ValueKind::RangeDeletion), end);
-        }
-        metaindex.insert(meta_names::RANGE_DEL, self.writer.write_raw(block.finish())?);
+        let block = tombstones::encode(&self.config.order.user, &mut self.tombstones);
+        metaindex.insert(meta_names::RANGE_DEL, self.writer.write_raw(&block)?);
         Ok(())
     }
 

@@ -9,24 +9,20 @@ mod sink;
 
 pub use config::{TableBuilderConfig, TableOrigin};
 
-use std::cmp::Ordering;
-
 use base::key::{self, ParsedKey};
 use base::options::{DataBlockIndexType, IndexType};
 use base::tombstone::RangeTombstone;
-use base::{Error, Result, SeqNo, UserOrder, ValueKind};
+use base::{Error, Result, SeqNo, ValueKind};
 use vfs::AppendFile;
 
 use self::data::BlockWriter;
-use self::filter::FilterCollector;
-use self::sink::Sink;
+pub(crate) use self::filter::FilterCollector;
+pub(crate) use self::sink::Sink;
 use crate::block::BlockBuilder;
 use crate::index::{IndexLog, PrefixBlocks};
 use crate::properties::Properties;
 use crate::{TableBuilder, TableSummary};
 
-/// Key and value together. Offsets in a block have 32 bits; the rest is for what a block may hold before its last entry.
-const ENTRY_BYTES_MAX: usize = (4 << 30) - (64 << 20);
 /// Bytes of footer, properties and metaindex, about.
 const TAIL_BYTES: u64 = 1500;
 
@@ -78,26 +74,6 @@ impl BlockBasedTableBuilder {
         })
     }
 
-    /// Where `user_key` stands to the last key added.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: before it, or a second entry of the same number.
-    #[inline]
-    fn check_order(&self, user_key: &[u8], trailer: u64) -> Result<Ordering> {
-        let Some((last_user, last_trailer)) = key::split(self.block.last_key()) else {
-            return Ok(Ordering::Greater);
-        };
-        let ordering = match &self.config.order.user {
-            UserOrder::Bytewise => user_key.cmp(last_user),
-            order => order.compare(user_key, last_user),
-        };
-        match ordering {
-            Ordering::Greater => Ok(ordering),
-            Ordering::Equal if trailer < last_trailer => Ok(ordering),
-            _ => Err(Error::invalid_argument("keys were not added in order").at_path(&self.config.path)),
-        }
-    }
-
     #[inline]
     fn must_end_block(&self, key: &[u8], value: &[u8]) -> bool {
         if self.block.is_empty() {
@@ -121,19 +97,7 @@ impl BlockBasedTableBuilder {
 
     #[inline]
     fn count(&mut self, entry: &ParsedKey<'_>, key: &[u8], value: &[u8]) {
-        let properties = &mut self.properties;
-        properties.entries += 1;
-        properties.raw_key_bytes += key.len() as u64;
-        properties.raw_value_bytes += value.len() as u64;
-        match entry.kind {
-            ValueKind::Value => {}
-            ValueKind::Deletion | ValueKind::SingleDeletion => properties.deletions += 1,
-            ValueKind::Merge => properties.merge_operands += 1,
-            ValueKind::RangeDeletion => {
-                properties.deletions += 1;
-                properties.range_deletions += 1;
-            }
-        }
+        self.properties.count(entry.kind, key.len(), value.len());
         let (smallest, largest) = self.seqs.unwrap_or((entry.seq, entry.seq));
         self.seqs = Some((smallest.min(entry.seq), largest.max(entry.seq)));
     }
@@ -142,18 +106,12 @@ impl BlockBasedTableBuilder {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        if key.len() + value.len() > ENTRY_BYTES_MAX {
-            return Err(Error::invalid_argument("an entry too large for a block: 4032 MiB at most"));
-        }
-        if self.config.ingestable && entry.seq != SeqNo::ZERO {
-            return Err(Error::invalid_argument("the keys of a table to be ingested have sequence number 0"));
-        }
-        Ok(())
+        self.config.check_entry(key, value, entry)
     }
 
     fn add_entry(&mut self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         let trailer = key::pack_trailer(entry.seq, entry.kind as u8);
-        let new_user_key = self.check_order(entry.user_key, trailer)?.is_gt();
+        let new_user_key = self.config.check_order(self.block.last_key(), entry.user_key, trailer)?.is_gt();
         let ends_block = self.must_end_block(key, value);
         if ends_block {
             self.end_block(Some(key))?;
@@ -195,9 +153,7 @@ fn new_block(config: &TableBuilderConfig) -> BlockBuilder {
 
 impl TableBuilder for BlockBasedTableBuilder {
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
-        let Some(entry) = ParsedKey::parse(internal_key).filter(|e| e.kind != ValueKind::RangeDeletion) else {
-            return Err(Error::invalid_argument("not the internal key of a point entry").at_path(&self.config.path));
-        };
+        let entry = self.config.point_entry(internal_key)?;
         self.check_entry(internal_key, value, &entry)?;
         let added = self.add_entry(internal_key, value, &entry);
         self.failed = added.is_err();

@@ -1,4 +1,4 @@
-//! The file a table goes into: blocks with their trailers, buffered.
+//! The file a table goes into: blocks with their trailers, or plain bytes, buffered.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::handle::BlockHandle;
 /// Bytes collected before they are handed to the file.
 const BUFFER_BYTES: usize = 256 << 10;
 
-pub(super) struct Sink {
+pub(crate) struct Sink {
     file: Box<dyn AppendFile>,
     path: PathBuf,
     buffer: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Sink {
 impl Sink {
     /// # Errors
     /// `InvalidArgument`: the file is not empty.
-    pub(super) fn new(file: Box<dyn AppendFile>, config: &TableBuilderConfig) -> Result<Sink> {
+    pub(crate) fn new(file: Box<dyn AppendFile>, config: &TableBuilderConfig) -> Result<Sink> {
         if !file.is_empty() {
             return Err(Error::invalid_argument("a table must begin at the start of its file").at_path(&config.path));
         }
@@ -44,12 +44,12 @@ impl Sink {
         })
     }
 
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Appends a block, compressed as `kind` says, and its trailer.
-    pub(super) fn write_block(&mut self, stored: &[u8], kind: CompressionKind) -> Result<BlockHandle> {
+    pub(crate) fn write_block(&mut self, stored: &[u8], kind: CompressionKind) -> Result<BlockHandle> {
         let handle = BlockHandle { offset: self.offset, size: stored.len() as u64 };
         let checksum = self.checksum.of_block(stored, kind.number());
         self.buffer.extend_from_slice(stored);
@@ -58,6 +58,14 @@ impl Sink {
         self.offset = handle.end();
         self.flush_beyond(BUFFER_BYTES)?;
         Ok(handle)
+    }
+
+    /// Appends bytes as they are.
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        self.offset += bytes.len() as u64;
+        self.flush_beyond(BUFFER_BYTES)
     }
 
     fn flush_beyond(&mut self, limit: usize) -> Result<()> {
@@ -75,7 +83,7 @@ impl Sink {
     }
 
     /// Appends the footer, syncs, and returns the file's size.
-    pub(super) fn finish(mut self, footer: &[u8]) -> Result<u64> {
+    pub(crate) fn finish(mut self, footer: &[u8]) -> Result<u64> {
         self.buffer.extend_from_slice(footer);
         self.offset += footer.len() as u64;
         self.flush_beyond(0)?;

@@ -1,0 +1,73 @@
+//! What a table's filter is asked about a key, whatever holds the filter; and the counting of its answers.
+
+use std::sync::Arc;
+
+use base::extend::PrefixExtractor;
+use base::metrics::{Statistics, Ticker, tick};
+use base::{Result, UserOrder};
+
+use crate::{Properties, TableContext};
+
+/// Which parts of keys are in a filter.
+pub(crate) struct FilterQuestion {
+    whole_keys: bool,
+    /// The extractor whose prefixes are in the filter; `None` where there are none, or the family's extractor is
+    /// another by now.
+    prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+}
+
+impl FilterQuestion {
+    pub(crate) fn new(properties: &Properties, context: &TableContext) -> Self {
+        let same = |extractor: &Arc<dyn PrefixExtractor>| extractor.name() == properties.prefix_extractor;
+        FilterQuestion {
+            whole_keys: properties.whole_key_filtering,
+            prefix_extractor: context
+                .prefix_extractor
+                .clone()
+                .filter(|extractor| properties.prefix_filtering && same(extractor)),
+        }
+    }
+
+    pub(crate) fn by_whole_keys(&self) -> bool {
+        self.whole_keys
+    }
+
+    /// False where the table certainly holds no entry of `user_key`. `ask` asks the filter itself.
+    #[inline]
+    pub(crate) fn may_hold_key(
+        &self,
+        user_key: &[u8],
+        order: &UserOrder,
+        statistics: &Option<Arc<Statistics>>,
+        ask: impl FnOnce(&[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        if order.equal_keys_can_differ() {
+            return Ok(true); // a filter goes by bytes
+        }
+        if !self.whole_keys {
+            return self.may_hold_prefix(user_key, order, statistics, ask);
+        }
+        let may_match = ask(order.strip_timestamp(user_key))?;
+        let ticker = if may_match { Ticker::BloomFilterFullPositive } else { Ticker::BloomFilterUseful };
+        tick(statistics, ticker, 1);
+        Ok(may_match)
+    }
+
+    /// False where no key at or after `user_key` has its prefix.
+    pub(crate) fn may_hold_prefix(
+        &self,
+        user_key: &[u8],
+        order: &UserOrder,
+        statistics: &Option<Arc<Statistics>>,
+        ask: impl FnOnce(&[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        let user_key = order.strip_timestamp(user_key);
+        let Some(prefix) = self.prefix_extractor.as_ref().and_then(|extractor| extractor.prefix(user_key)) else {
+            return Ok(true);
+        };
+        let may_match = ask(prefix)?;
+        tick(statistics, Ticker::BloomFilterPrefixChecked, 1);
+        tick(statistics, Ticker::BloomFilterPrefixUseful, u64::from(!may_match));
+        Ok(may_match)
+    }
+}
