@@ -6,8 +6,7 @@ use std::sync::Arc;
 use base::Result;
 use vfs::{IoClass, RandomFile, Vfs};
 
-use crate::converted;
-use crate::{BlockBasedTable, ConvertedTable, Table, TableContext};
+use crate::{BlockBasedTable, ConvertedTable, FastTable, Table, TableContext, converted, fast};
 
 /// What a table's file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +14,7 @@ pub enum TableFormat {
     /// Also of a file that is no table at all.
     BlockBased,
     Converted,
+    Fast,
 }
 
 impl TableFormat {
@@ -25,6 +25,7 @@ impl TableFormat {
     pub fn of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<TableFormat> {
         Ok(match magic_of(file, file_bytes, class)? {
             Some(converted::MAGIC) => TableFormat::Converted,
+            Some(fast::MAGIC) => TableFormat::Fast,
             _ => TableFormat::BlockBased,
         })
     }
@@ -40,6 +41,7 @@ impl TableFormat {
 pub enum AnyTable {
     BlockBased(Arc<BlockBasedTable>),
     Converted(Arc<ConvertedTable>),
+    Fast(Arc<FastTable>),
 }
 
 impl AnyTable {
@@ -48,6 +50,7 @@ impl AnyTable {
         match self {
             AnyTable::BlockBased(table) => table,
             AnyTable::Converted(table) => table,
+            AnyTable::Fast(table) => table,
         }
     }
 
@@ -55,15 +58,16 @@ impl AnyTable {
         match self {
             AnyTable::BlockBased(table) => &**table,
             AnyTable::Converted(table) => &**table,
+            AnyTable::Fast(table) => &**table,
         }
     }
 }
 
 /// Opens the table in `file`, whose name is `path` and which has `file_bytes` bytes as far as the caller knows. A
-/// converted table is mapped, by way of `vfs`.
+/// converted or fast table is mapped, by way of `vfs`.
 ///
 /// # Errors
-/// As [`BlockBasedTable::open`] and [`ConvertedTable::open`].
+/// As [`BlockBasedTable::open`], [`ConvertedTable::open`] and [`FastTable::open`].
 pub fn open_any(
     vfs: &dyn Vfs,
     file: Arc<dyn RandomFile>,
@@ -71,13 +75,14 @@ pub fn open_any(
     file_bytes: u64,
     context: &TableContext,
 ) -> Result<AnyTable> {
-    match TableFormat::of(&*file, file_bytes, context.class).map_err(|e| e.at_path(path))? {
+    Ok(match TableFormat::of(&*file, file_bytes, context.class).map_err(|e| e.at_path(path))? {
         TableFormat::Converted => {
             let mapping = vfs.map_read(path)?;
-            Ok(AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?))
+            AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?)
         }
-        TableFormat::BlockBased => Ok(AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?)),
-    }
+        TableFormat::Fast => AnyTable::Fast(FastTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
+        TableFormat::BlockBased => AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?),
+    })
 }
 
 /// The last eight bytes; `None` of a shorter file.

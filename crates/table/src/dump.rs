@@ -11,7 +11,7 @@ use memtable::image::Header;
 
 use crate::converted::FORMAT_VERSION;
 use crate::reader::Fetch;
-use crate::{AnyTable, BlockBasedTable, ConvertedTable, Table, TableReadOptions};
+use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions};
 
 /// What of a table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub enum DumpPart {
     /// Footer and metaindex, or what the image says of itself.
     Layout,
     Properties,
-    /// Every data block: separator, first key where the index has it, where it lies. A converted table has none.
+    /// Every data block: separator, first key where the index has it, where it lies. A fast table's groups; a converted
+    /// table has none.
     Index,
     /// Every entry.
     Entries,
@@ -34,7 +35,9 @@ pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> 
     match (part, table) {
         (DumpPart::Layout, AnyTable::BlockBased(table)) => layout(table, line),
         (DumpPart::Layout, AnyTable::Converted(table)) => return image_layout(table, line),
+        (DumpPart::Layout, AnyTable::Fast(table)) => show(table.layout(), line),
         (DumpPart::Index, AnyTable::BlockBased(table)) => return index(table, line),
+        (DumpPart::Index, AnyTable::Fast(table)) => return groups(table, line),
         (DumpPart::Index, AnyTable::Converted(_)) => {}
         (DumpPart::Properties, table) => properties(table.table(), line),
         (DumpPart::Entries, table) => return entries(table.clone().into_table(), line),
@@ -128,6 +131,12 @@ fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<
             let _ = write!(text, " from {}", readable_internal(slot.first_key));
         }
         line(&text)
+    })
+}
+
+fn groups(table: &FastTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+    table.for_each_group(|at, bytes, len, first_key| {
+        line(&format!("{at}+{bytes}: {len} entries from {}", readable_internal(first_key)))
     })
 }
 

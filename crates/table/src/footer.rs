@@ -6,6 +6,7 @@ use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result};
 
 use crate::converted::MAGIC as CONVERTED_MAGIC;
+use crate::fast::MAGIC as FAST_MAGIC;
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
 
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
@@ -145,6 +146,7 @@ fn check_magic(magic: u64) -> Result<()> {
             Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8"))
         }
         CONVERTED_MAGIC => Err(Error::unsupported("a converted memtable, not a block-based table")),
+        FAST_MAGIC => Err(Error::unsupported("a fast table, not a block-based one")),
         _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
         _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
     }

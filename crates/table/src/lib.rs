@@ -1,5 +1,5 @@
 //! Tables: sorted, immutable files of entries. Block-based tables are RocksDB's, byte for byte (`docs/format/table.md`);
-//! converted tables are memtables' images (`docs/format/converted.md`).
+//! converted tables are memtables' images (`docs/format/converted.md`), fast tables are mapped (`docs/format/fast.md`).
 //!
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
@@ -14,6 +14,7 @@ mod converted;
 mod decompress;
 mod dump;
 mod extents;
+mod fast;
 pub mod filter;
 mod footer;
 mod handle;
@@ -30,6 +31,7 @@ pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
 pub use dump::{DumpPart, dump_any};
+pub use fast::{FastTable, FastTableBuilder};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};

@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "every test file uses another part of it")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+pub mod conformance;
 pub mod converted;
+pub mod fast;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,234 @@
+//! Walking a fast table: from entry to entry, from group to group.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::{Cursor, Error, Result, key};
+
+use super::FastTable;
+use super::group::{Entry, Group};
+use super::heads::rank;
+use crate::TableReadOptions;
+
+/// A cursor over a table's point entries.
+pub(super) struct FastCursor {
+    table: Arc<FastTable>,
+    verify: bool,
+    /// Seeks may ask the prefix filter.
+    by_prefix: bool,
+    /// Where the group lies that the cursor stands in, and its entries.
+    group: Range<usize>,
+    len: usize,
+    /// The entry among them; `len` where the cursor stands on none.
+    nth: usize,
+    key: Range<usize>,
+    value: Range<usize>,
+    /// The key with the table's number in it, where it has one for all.
+    patched: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl FastCursor {
+    pub(super) fn new(table: Arc<FastTable>, options: &TableReadOptions) -> Self {
+        FastCursor {
+            table,
+            verify: options.verify_checksums,
+            by_prefix: options.prefix_same_as_start && !options.total_order_seek,
+            group: 0..0,
+            len: 0,
+            nth: 0,
+            key: 0..0,
+            value: 0..0,
+            patched: Vec::new(),
+            error: None,
+        }
+    }
+
+    fn leave(&mut self) -> bool {
+        (self.len, self.nth) = (0, 0);
+        (self.key, self.value) = (0..0, 0..0);
+        self.patched.clear();
+        false
+    }
+
+    /// Moves by `go`; false, with the error noted, where it fails.
+    fn moved(&mut self, go: impl FnOnce(&mut Self) -> Result<bool>) -> bool {
+        self.error = None;
+        match go(self) {
+            Ok(true) => true,
+            Ok(false) => self.leave(),
+            Err(error) => {
+                self.error = Some(error);
+                self.leave()
+            }
+        }
+    }
+
+    /// Enters the group at `at`, standing on no entry of it yet.
+    fn enter(&mut self, at: usize) -> Result<()> {
+        let group = self.table.group(at, self.verify)?;
+        let (bytes, len) = (group.bytes(), group.len());
+        (self.group, self.len) = (at..at + bytes, len);
+        Ok(())
+    }
+
+    fn group(&self) -> Option<Group<'_>> {
+        Group::parse(self.table.bytes().get(self.group.clone())?, self.table.heads)
+    }
+
+    /// Stands on entry `nth` of the group, which begins at `start` of the file.
+    #[inline]
+    fn stand(&mut self, nth: usize, start: usize) -> Result<bool> {
+        let bytes = self.table.bytes().get(..self.group.end).unwrap_or_default();
+        let Some(Entry { key, value_range: (value, end), .. }) = Entry::parse(bytes, start) else {
+            return Err(self.table.damaged("an entry", start));
+        };
+        (self.nth, self.key, self.value) = (nth, value - key.len()..value, value..end);
+        if self.table.global().0.is_some() {
+            self.patch();
+        }
+        Ok(true)
+    }
+
+    fn patch(&mut self) {
+        let stored = self.table.bytes().get(self.key.clone()).unwrap_or_default();
+        if let Some((user_key, trailer)) = key::split(stored) {
+            self.patched.clear();
+            self.patched.extend_from_slice(user_key);
+            self.patched.extend_from_slice(&self.table.global().trailer(trailer).to_le_bytes());
+        }
+    }
+
+    /// Stands on entry `nth` of the group entered last.
+    fn stand_on(&mut self, nth: usize) -> Result<bool> {
+        let start = self.group().and_then(|group| group.start(nth));
+        let start = start.ok_or_else(|| self.table.damaged("a group", self.group.start))?;
+        self.stand(nth, self.group.start + start)
+    }
+
+    /// Goes to the first entry of the group behind.
+    fn next_group(&mut self) -> Result<bool> {
+        let at = self.group.end;
+        if at >= self.table.data_end() {
+            return Ok(false);
+        }
+        self.enter(at)?;
+        self.stand_on(0)
+    }
+
+    /// Goes to the last entry of the group before.
+    fn previous_group(&mut self) -> Result<bool> {
+        let end = self.group.start;
+        if end == 0 {
+            return Ok(false);
+        }
+        let bytes = self.group().map_or(0, |group| group.previous_bytes()) as usize;
+        let at = end.checked_sub(bytes).filter(|at| *at < end);
+        self.enter(at.ok_or_else(|| self.table.damaged("a group", end))?)?;
+        if self.group.end != end {
+            return Err(self.table.damaged("a group", self.group.start));
+        }
+        self.stand_on(self.len - 1)
+    }
+
+    /// Enters the group that `target` belongs to, and tells how many of its entries are before `target`, or not after it.
+    fn enter_for(&mut self, target: &[u8], or_equal: bool) -> Result<usize> {
+        let (table, verify) = (self.table.clone(), self.verify);
+        let at = table.group_for(target, verify)?;
+        self.enter(at)?;
+        let damaged = || table.damaged("an entry", at);
+        let group = table.group(at, false)?;
+        let rest = match table.heads.strip(key::user_key(target), group.prefix().ok_or_else(damaged)?) {
+            Ok(rest) => rest,
+            Err(side) => return Ok(if side.is_lt() { 0 } else { group.len() }),
+        };
+        let is_before = |nth| {
+            let ordering = table.global().compare(&table.order, group.entry(nth)?.key, target);
+            Some(ordering.is_lt() || (or_equal && ordering.is_eq()))
+        };
+        rank(group.heads(), group.len(), table.heads.head(rest), is_before).ok_or_else(damaged)
+    }
+}
+
+impl Cursor for FastCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.nth < self.len
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        self.moved(|cursor| {
+            cursor.group = 0..0;
+            cursor.next_group()
+        })
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        self.moved(|cursor| {
+            if cursor.table.is_empty() {
+                return Ok(false);
+            }
+            cursor.enter(cursor.table.descend(cursor.verify, |node| node.children().checked_sub(1))?)?;
+            cursor.stand_on(cursor.len - 1)
+        })
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        self.moved(|cursor| {
+            let table = &cursor.table;
+            if table.is_empty() || (cursor.by_prefix && !table.filter_allows_prefix(target, cursor.verify)?) {
+                return Ok(false);
+            }
+            match cursor.enter_for(target, false)? {
+                nth if nth == cursor.len => cursor.next_group(),
+                nth => cursor.stand_on(nth),
+            }
+        })
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        self.moved(|cursor| {
+            if cursor.table.is_empty() {
+                return Ok(false);
+            }
+            match cursor.enter_for(target, true)? {
+                0 => cursor.previous_group(),
+                nth => cursor.stand_on(nth - 1),
+            }
+        })
+    }
+
+    #[inline]
+    fn next(&mut self) -> bool {
+        if self.nth + 1 < self.len {
+            // Entries lie back to back.
+            let (nth, start) = (self.nth + 1, self.value.end);
+            return self.moved(|cursor| cursor.stand(nth, start));
+        }
+        self.moved(Self::next_group)
+    }
+
+    fn prev(&mut self) -> bool {
+        match self.nth.checked_sub(1) {
+            Some(nth) => self.moved(|cursor| cursor.stand_on(nth)),
+            None => self.moved(Self::previous_group),
+        }
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        if self.table.global().0.is_some() {
+            return &self.patched;
+        }
+        self.table.bytes().get(self.key.clone()).unwrap_or_default()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.table.bytes().get(self.value.clone()).unwrap_or_default()
+    }
+
+    fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,184 @@
+//! Checking a whole fast table: every checksum, every byte's meaning, the order of keys, that heads and separators are
+//! those of the keys, that the filter knows every key, and that the counts are those of the properties.
+
+use base::{Error, ParsedKey, Result, key};
+
+use super::FastTable;
+use super::footer::EXTENT_BYTES;
+use super::group::{self, Group};
+use super::node::Node;
+use super::open::read_tail;
+use crate::filter::FilterReader;
+use crate::reader::{Counts, unknown_kind};
+
+/// A subtree that has no parent yet.
+#[derive(Clone, Copy)]
+struct Subtree {
+    at: u64,
+    first_group: usize,
+    last_group: usize,
+}
+
+/// One pass over nodes and groups.
+struct Pass<'a> {
+    table: &'a FastTable,
+    filter: Option<FilterReader<&'a [u8]>>,
+    counts: Counts,
+    /// Of the groups checked.
+    end: usize,
+    previous_bytes: usize,
+    last_key: &'a [u8],
+    /// Of each level, groups included, what the next node above it must be made of.
+    orphans: Vec<Vec<Subtree>>,
+}
+
+impl FastTable {
+    pub(super) fn verify_file(&self) -> Result<()> {
+        let (footer, properties) = read_tail(self.bytes())?;
+        if footer != self.footer || properties != self.properties {
+            return Err(Error::corruption("the file has another table than the one that is open"));
+        }
+        (0..(footer.checksums_at() as usize).div_ceil(EXTENT_BYTES)).try_for_each(|at| self.compare_extent(at))?;
+        let filter = match &self.filter {
+            Some(question) if question.by_whole_keys() && !self.order.user.equal_keys_can_differ() => {
+                Some(self.filter(false)?)
+            }
+            _ => None,
+        };
+        let mut pass = Pass {
+            table: self,
+            filter,
+            counts: Counts::default(),
+            end: 0,
+            previous_bytes: 0,
+            last_key: &[],
+            orphans: vec![Vec::new()],
+        };
+        pass.run()?;
+        pass.counts.compare(&self.properties)
+    }
+
+    fn first_key(&self, group_at: usize) -> Option<&[u8]> {
+        Some(self.group(group_at, false).ok()?.entry(0)?.key)
+    }
+
+    fn last_key(&self, group_at: usize) -> Option<&[u8]> {
+        let group = self.group(group_at, false).ok()?;
+        Some(group.entry(group.len() - 1)?.key)
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn run(&mut self) -> Result<()> {
+        let table = self.table;
+        table.for_each_node(false, |at, node| {
+            let checked = self.check_node(at, node);
+            checked.map_err(|e| e.at_offset(table.footer.nodes_at() + at as u64))
+        })?;
+        if table.footer.levels == 0 && !table.is_empty() {
+            self.check_group()?;
+        }
+        if self.end != table.data_end() {
+            return Err(Error::corruption("groups that no node leads to").at_offset(self.end as u64));
+        }
+        let root = self.orphans.pop().unwrap_or_default();
+        let is_root = match *root.as_slice() {
+            [root] => root.at == table.footer.root && self.orphans.len() == table.footer.levels as usize,
+            [] => table.is_empty(),
+            _ => false,
+        };
+        if !is_root || self.orphans.iter().any(|level| !level.is_empty()) {
+            return Err(Error::corruption("nodes that the topmost does not lead to"));
+        }
+        Ok(())
+    }
+
+    fn check_node(&mut self, at: usize, node: &Node<'_>) -> Result<()> {
+        let table = self.table;
+        let level = usize::from(node.level());
+        if level == 1 {
+            (0..node.children()).try_for_each(|_| self.check_group())?;
+        }
+        let below = level.checked_sub(1).and_then(|below| self.orphans.get_mut(below)).map(std::mem::take);
+        let below = below.unwrap_or_default();
+        let named = (0..node.children()).map_while(|nth| node.child(nth));
+        let (Some(first), Some(last)) = (below.first(), below.last()) else {
+            return Err(Error::corruption("a node without anything below it"));
+        };
+        if !below.iter().map(|child| child.at).eq(named) {
+            return Err(Error::corruption("a node's children are not those before it"));
+        }
+        for (nth, pair) in below.windows(2).enumerate() {
+            let [left, right] = pair else { continue };
+            let (last, first) = (table.last_key(left.last_group), table.first_key(right.first_group));
+            let fits = node.separator(nth).zip(last.zip(first)).is_some_and(|(separator, (last, first))| {
+                table.order.compare(last, separator).is_lt() && table.order.compare(separator, first).is_le()
+            });
+            if !fits || !node.has_head(nth, table.heads) {
+                return Err(Error::corruption(format!("separator {nth} does not part the node's children")));
+            }
+        }
+        let ends = [table.first_key(first.first_group), table.last_key(last.last_group)];
+        if ends.iter().any(|end| !end.is_some_and(|end| key::user_key(end).starts_with(node.prefix()))) {
+            return Err(Error::corruption("keys below a node do not begin as it says"));
+        }
+        if self.orphans.len() <= level {
+            self.orphans.push(Vec::new());
+        }
+        let subtree = Subtree { at: at as u64, first_group: first.first_group, last_group: last.last_group };
+        self.orphans
+            .get_mut(level)
+            .map(|level| level.push(subtree))
+            .ok_or_else(|| Error::corruption("a level is missing"))
+    }
+
+    /// Checks the next group.
+    fn check_group(&mut self) -> Result<()> {
+        let (table, at) = (self.table, self.end);
+        let group = table.group(at, false)?;
+        self.check_entries(&group).map_err(|e| e.at_offset(at as u64))?;
+        if group.previous_bytes() as usize != self.previous_bytes {
+            return Err(Error::corruption("a group that does not lead to the one before").at_offset(at as u64));
+        }
+        self.counts.blocks += 1;
+        (self.end, self.previous_bytes) = (at + group.bytes(), group.bytes());
+        if let Some(groups) = self.orphans.first_mut() {
+            groups.push(Subtree { at: at as u64, first_group: at, last_group: at });
+        }
+        Ok(())
+    }
+
+    fn check_entries(&mut self, group: &Group<'a>) -> Result<()> {
+        let table = self.table;
+        let malformed = || Error::corruption("an entry is malformed");
+        let prefix = group.prefix().ok_or_else(malformed)?;
+        let mut end = group.directory_bytes();
+        for nth in 0..group.len() {
+            let entry = group.entry(nth).ok_or_else(malformed)?;
+            if group.start(nth) != Some(end) {
+                return Err(Error::corruption("entries do not lie back to back"));
+            }
+            end = entry.value_range.1;
+            let parsed = ParsedKey::parse(entry.key).ok_or_else(|| unknown_kind(entry.key))?;
+            if self.counts.entries > 0 && table.order.compare(self.last_key, entry.key).is_ge() {
+                return Err(Error::corruption("keys are not in order"));
+            }
+            let rest = parsed.user_key.strip_prefix(prefix);
+            let rest = rest.ok_or_else(|| Error::corruption("a key does not begin as its group's do"))?;
+            let head = table.heads.head(rest);
+            if group.heads().get(nth).is_some_and(|stored| u32::from_le_bytes(*stored) != head) {
+                return Err(Error::corruption("a head is not its key's"));
+            }
+            let stripped = table.order.user.strip_timestamp(parsed.user_key);
+            if self.filter.as_ref().is_some_and(|filter| !filter.may_match(stripped)) {
+                return Err(Error::corruption("the filter denies a key that is there"));
+            }
+            self.last_key = entry.key;
+            self.counts.add(parsed.kind, entry.key.len(), entry.value.len())?;
+        }
+        if group.bytes() - end >= group::ALIGNMENT {
+            return Err(Error::corruption("a group is longer than its entries"));
+        }
+        Ok(())
+    }
+}
