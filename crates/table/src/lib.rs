@@ -22,6 +22,7 @@ mod index;
 mod metaindex;
 mod properties;
 mod reader;
+pub mod sort;
 mod tombstones;
 pub mod values;
 mod writer;

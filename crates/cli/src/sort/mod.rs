@@ -7,10 +7,8 @@
 //! Memory: three quarters of what is allowed are the buffers', one quarter is the merges'. What counts is bytes: of keys,
 //! values and the slots that say where they are. A single record that is larger than a buffer is taken all the same.
 
-mod buffer;
 mod merge;
 mod parts;
-mod spill;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -18,12 +16,10 @@ use std::sync::Arc;
 
 use spillway::vfs::Vfs;
 use spillway::{Error, Result, UserOrder};
+use table::sort::{Buffer, RunShape, RunWriter, Sequence, Spill};
 
 use crate::interrupt::Interrupt;
 use crate::threads::{self, Job};
-
-use self::buffer::Buffer;
-use self::spill::{Run, RunShape, RunWriter, Spill};
 
 pub use self::merge::Merge;
 pub use self::parts::Part;
@@ -76,38 +72,6 @@ impl SortSettings {
     fn shape(&self) -> RunShape {
         let block_bytes = (self.merge_bytes() / BLOCKS).clamp(*BLOCK_BYTES.start(), *BLOCK_BYTES.end()) as usize;
         RunShape { block_bytes, sample_bytes: (self.buffer_bytes() / 16).clamp(block_bytes, 4 << 20) as u64 }
-    }
-}
-
-/// Sorted records, in memory or on disk. Cheap to clone.
-#[derive(Clone)]
-enum Sequence {
-    Memory(Arc<Buffer>),
-    Spilled(Arc<Run>),
-}
-
-impl Sequence {
-    /// Bytes of memory that it takes to read it, beside those it has already.
-    fn reading_bytes(&self) -> u64 {
-        match self {
-            Sequence::Memory(_) => 0,
-            Sequence::Spilled(run) => run.block_bytes_max() as u64,
-        }
-    }
-
-    fn records(&self) -> u64 {
-        match self {
-            Sequence::Memory(buffer) => buffer.len() as u64,
-            Sequence::Spilled(run) => run.records(),
-        }
-    }
-
-    /// Keys and values.
-    fn payload_bytes(&self) -> u64 {
-        match self {
-            Sequence::Memory(buffer) => buffer.payload_bytes(),
-            Sequence::Spilled(run) => run.payload_bytes(),
-        }
     }
 }
 

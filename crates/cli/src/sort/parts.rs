@@ -1,8 +1,7 @@
 //! Cuts what was sorted into ranges of keys that are merged beside each other.
 
 use spillway::UserOrder;
-
-use super::Sequence;
+use table::sort::Sequence;
 
 /// Keys of a buffer that are looked at.
 const SAMPLES_OF_BUFFER: usize = 256;

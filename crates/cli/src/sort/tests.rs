@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
 use spillway::ErrorKind;
-use spillway::vfs::{Fault, FaultCode, FaultVfs, IoClass, Operation, RealVfs, Rule};
+use spillway::vfs::{Fault, FaultCode, FaultVfs, Operation, RealVfs, Rule};
 use tempfile::TempDir;
 
-use super::spill::RunReader;
 use super::*;
 
 /// Where a test spills.
@@ -144,18 +143,6 @@ fn records_larger_than_a_block_leave_memory_for_fewer_threads() {
 }
 
 #[test]
-fn a_buffer_counts_its_slots_too() {
-    let mut buffer = Buffer::new(1000);
-    let mut count = 0;
-    while buffer.has_room(2) {
-        buffer.push(&UserOrder::Bytewise, b"k", b"v");
-        count += 1;
-    }
-    assert_eq!(count, 1000 / (24 + 2));
-    assert!(Buffer::new(10).has_room(1 << 30), "an empty one takes anything");
-}
-
-#[test]
 fn a_full_disk_and_an_interrupt_end_the_sort() {
     let records = records(20_000);
     for (operation, nth) in
@@ -176,38 +163,4 @@ fn a_full_disk_and_an_interrupt_end_the_sort() {
     assert!(added.next().unwrap().is_ok());
     interrupt.ask();
     assert_eq!(added.find_map(Result::err).unwrap().kind(), ErrorKind::Closed);
-}
-
-#[test]
-fn what_is_read_back_is_checked() {
-    let order = UserOrder::Bytewise;
-    let shape = RunShape { block_bytes: 100, sample_bytes: 100 };
-    for damaged in 0..250 {
-        let disk = Disk::new();
-        let spill = Spill::create(&*disk.vfs, disk.dir.path()).unwrap();
-        let mut writer = RunWriter::begin(&spill, shape, 20 * 12, 20);
-        for i in 0..20 {
-            writer.add(format!("{i:06}").as_bytes(), b"value.").unwrap();
-        }
-        let run = Arc::new(writer.finish().unwrap());
-        spill.damage(damaged);
-        let mut reader = RunReader::new(run, &order, None);
-        let error = loop {
-            match reader.advance() {
-                Ok(true) => {}
-                Ok(false) => panic!("byte {damaged} is not checked"),
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(error.kind(), ErrorKind::Corruption);
-    }
-}
-
-impl Spill {
-    /// Changes a byte.
-    fn damage(&self, offset: u64) {
-        let mut byte = [0];
-        self.file().read_at(offset, &mut byte, IoClass::Other).unwrap();
-        self.file().write_at(offset, &[byte[0] ^ 0x10], IoClass::Other).unwrap();
-    }
 }

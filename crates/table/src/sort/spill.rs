@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::checksum::crc32c;
 use base::coding::{decode_varint32, put_varint32};
-use spillway::vfs::{IoClass, SharedFile, Vfs};
-use spillway::{Error, Result, UserOrder};
+use base::{Error, Result};
+use vfs::{IoClass, SharedFile, Vfs};
+
+use super::RecordOrder;
 
 const HEADER_BYTES: usize = 8;
 
@@ -28,7 +30,7 @@ const SAMPLE_KEY_BYTES_MAX: usize = 4 << 10;
 
 /// How runs are laid out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunShape {
+pub struct RunShape {
     /// Of a block's records at which it is ended.
     pub block_bytes: usize,
     /// Between two samples, at the least.
@@ -36,27 +38,24 @@ pub(super) struct RunShape {
 }
 
 /// A file of runs. It has no name any more: its space is free once nothing refers to it, even after a crash.
-pub(super) struct Spill {
+pub struct Spill {
     file: Arc<dyn SharedFile>,
     end: AtomicU64,
 }
 
 impl Spill {
+    /// # Errors
+    /// What creating the file in `dir` yields.
     pub fn create(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<Spill>> {
         let path = dir.join(format!(".spillway-sort-{:016x}", vfs.random_u64()));
         let file = vfs.create_shared(&path)?;
         vfs.remove_file(&path)?;
         Ok(Arc::new(Spill { file, end: AtomicU64::new(0) }))
     }
-
-    #[cfg(test)]
-    pub fn file(&self) -> &dyn SharedFile {
-        &*self.file
-    }
 }
 
 /// A sorted run.
-pub(super) struct Run {
+pub struct Run {
     spill: Arc<Spill>,
     range: Range<u64>,
     records: u64,
@@ -67,7 +66,7 @@ pub(super) struct Run {
 }
 
 /// A key and where its block begins.
-pub(super) struct Sample {
+pub struct Sample {
     pub key: Vec<u8>,
     offset: u64,
 }
@@ -77,10 +76,12 @@ impl Run {
         self.records
     }
 
+    /// Of keys and values.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
 
+    /// Of the largest block, its header included: what reading takes.
     pub fn block_bytes_max(&self) -> usize {
         self.block_bytes_max
     }
@@ -92,7 +93,7 @@ impl Run {
 }
 
 /// Writes a run.
-pub(super) struct RunWriter {
+pub struct RunWriter {
     run: Run,
     shape: RunShape,
     /// The end of the range that was taken for the run.
@@ -120,11 +121,18 @@ impl RunWriter {
         RunWriter { run, shape, limit: start + bytes, block: vec![0; HEADER_BYTES], last_sample: None }
     }
 
+    /// Adds a record, which follows the last one.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    ///
+    /// # Panics
+    /// A key or a value of 4 GiB or more.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.block.len() == HEADER_BYTES {
             self.sample(key);
         }
-        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("the sorter bounds records");
+        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("who sorts bounds records");
         put_varint32(&mut self.block, len(key));
         put_varint32(&mut self.block, len(value));
         self.block.extend_from_slice(key);
@@ -160,7 +168,7 @@ impl RunWriter {
         if records.is_empty() {
             return Ok(());
         }
-        let len = u32::try_from(records.len()).expect("the sorter bounds records");
+        let len = u32::try_from(records.len()).expect("who sorts bounds records");
         *header = (u64::from(len) | u64::from(crc32c(records)) << 32).to_le_bytes();
         let end = self.run.range.end + self.block.len() as u64;
         assert!(end <= self.limit, "a run is no larger than what was taken for it");
@@ -172,6 +180,8 @@ impl RunWriter {
         Ok(())
     }
 
+    /// # Errors
+    /// `Io`, `NoSpace`.
     pub fn finish(mut self) -> Result<Run> {
         self.end_block()?;
         Ok(self.run)
@@ -179,7 +189,7 @@ impl RunWriter {
 }
 
 /// Reads a run from one end to the other.
-pub(super) struct RunReader {
+pub struct RunReader {
     run: Arc<Run>,
     /// Of the next block.
     next: u64,
@@ -193,7 +203,7 @@ pub(super) struct RunReader {
 
 impl RunReader {
     /// Stands before the first record or, if a key is given, not far before the first one that is not before that.
-    pub fn new(run: Arc<Run>, order: &UserOrder, from: Option<&[u8]>) -> RunReader {
+    pub fn new(run: Arc<Run>, order: &impl RecordOrder, from: Option<&[u8]>) -> RunReader {
         let before = from.map_or(0, |from| run.samples.partition_point(|s| order.compare(&s.key, from).is_lt()));
         let sample = before.checked_sub(1).and_then(|at| run.samples.get(at));
         let next = sample.map_or(run.range.start, |sample| sample.offset);
@@ -201,6 +211,9 @@ impl RunReader {
     }
 
     /// Goes to the next record; false at the end.
+    ///
+    /// # Errors
+    /// `Corruption`: something else is read than was written. `Io`.
     pub fn advance(&mut self) -> Result<bool> {
         if self.next_record == self.block.len() && !self.read_block()? {
             return Ok(false);
@@ -260,5 +273,40 @@ impl RunReader {
 
     pub fn value(&self) -> &[u8] {
         self.block.get(self.value.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{ErrorKind, UserOrder};
+    use vfs::MemoryVfs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_back_is_checked() {
+        let shape = RunShape { block_bytes: 100, sample_bytes: 100 };
+        for damaged in 0..250 {
+            let vfs = MemoryVfs::new(1);
+            let spill = Spill::create(&*vfs, Path::new("/")).unwrap();
+            let mut writer = RunWriter::begin(&spill, shape, 20 * 12, 20);
+            for i in 0..20 {
+                writer.add(format!("{i:06}").as_bytes(), b"value.").unwrap();
+            }
+            let run = Arc::new(writer.finish().unwrap());
+            let mut byte = [0];
+            spill.file.read_at(damaged, &mut byte, IoClass::Other).unwrap();
+            spill.file.write_at(damaged, &[byte[0] ^ 0x10], IoClass::Other).unwrap();
+            let mut reader = RunReader::new(run, &UserOrder::Bytewise, None);
+            let error = loop {
+                match reader.advance() {
+                    Ok(true) => {}
+                    Ok(false) => panic!("byte {damaged} is not checked"),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+            assert_eq!(vfs.read_dir(Path::new("/")).unwrap(), Vec::<String>::new(), "the file has no name");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Records in memory, sorted by sorting slots that say where they are.
 
-use spillway::UserOrder;
+use super::RecordOrder;
 
 /// Where a record is. The key's first bytes stand beside, in a form that compares as the keys do: most comparisons end
 /// there, in memory that is read anyway.
@@ -16,7 +16,7 @@ struct Slot {
 const SLOT_BYTES: usize = size_of::<Slot>();
 
 /// Records, in the order in which they came or, once sorted, in that of their keys.
-pub(super) struct Buffer {
+pub struct Buffer {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
     limit_bytes: usize,
@@ -37,18 +37,21 @@ impl Buffer {
         self.slots.is_empty() || used.saturating_add(record_bytes) <= self.limit_bytes
     }
 
-    /// Adds a record of less than 4 GiB.
-    pub fn push(&mut self, order: &UserOrder, key: &[u8], value: &[u8]) {
-        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("the sorter bounds records");
+    /// Adds a record.
+    ///
+    /// # Panics
+    /// A key or a value of 4 GiB or more.
+    pub fn push(&mut self, order: &impl RecordOrder, key: &[u8], value: &[u8]) {
+        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("who sorts bounds records");
         let (key_len, value_len) = (len(key), len(value));
-        self.slots.push(Slot { prefix: prefix(order, key), offset: self.bytes.len() as u64, key_len, value_len });
+        self.slots.push(Slot { prefix: order.prefix(key), offset: self.bytes.len() as u64, key_len, value_len });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
         self.payload_bytes += (key.len() + value.len()) as u64;
     }
 
-    /// Sorts by keys, and keeps of each key the record added last.
-    pub fn sort(&mut self, order: &UserOrder) {
+    /// Sorts by keys, and keeps of those that are equal the record added last.
+    pub fn sort(&mut self, order: &impl RecordOrder) {
         let bytes = &self.bytes;
         self.slots.sort_unstable_by(|a, b| {
             let by_prefix = a.prefix.cmp(&b.prefix);
@@ -57,7 +60,7 @@ impl Buffer {
                 .then_with(|| a.offset.cmp(&b.offset))
         });
         self.slots.dedup_by(|later, kept| {
-            let same = later.prefix == kept.prefix && order.equal(key_of(bytes, later), key_of(bytes, kept));
+            let same = later.prefix == kept.prefix && order.compare(key_of(bytes, later), key_of(bytes, kept)).is_eq();
             if same {
                 *kept = *later;
             }
@@ -67,10 +70,24 @@ impl Buffer {
         self.payload_bytes = lens.sum();
     }
 
+    /// Forgets all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(self.limit_bytes); // a record that was larger is gone
+        self.slots.clear();
+        self.payload_bytes = 0;
+    }
+
+    /// Records.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Of keys and values.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
@@ -87,7 +104,7 @@ impl Buffer {
     }
 
     /// The first place whose key is not before `key`. The buffer is sorted.
-    pub fn lower_bound(&self, order: &UserOrder, key: &[u8]) -> usize {
+    pub fn lower_bound(&self, order: &impl RecordOrder, key: &[u8]) -> usize {
         self.slots.partition_point(|slot| order.compare(key_of(&self.bytes, slot), key).is_lt())
     }
 }
@@ -97,16 +114,21 @@ fn key_of<'a>(bytes: &'a [u8], slot: &Slot) -> &'a [u8] {
     bytes.get(start..start + slot.key_len as usize).unwrap_or_default()
 }
 
-/// A number that compares as the keys do, as far as it reaches: where two differ, so do the keys.
-pub(super) fn prefix(order: &UserOrder, key: &[u8]) -> u64 {
-    let first = || {
-        let mut padded = [0; 8];
-        key.iter().zip(&mut padded).for_each(|(from, to)| *to = *from);
-        u64::from_be_bytes(padded)
-    };
-    match order {
-        UserOrder::Bytewise => first(),
-        UserOrder::ReverseBytewise => !first(),
-        UserOrder::Custom(_) => 0,
+#[cfg(test)]
+mod tests {
+    use base::UserOrder;
+
+    use super::*;
+
+    #[test]
+    fn a_buffer_counts_its_slots_too() {
+        let mut buffer = Buffer::new(1000);
+        let mut count = 0;
+        while buffer.has_room(2) {
+            buffer.push(&UserOrder::Bytewise, b"k", b"v");
+            count += 1;
+        }
+        assert_eq!(count, 1000 / (24 + 2));
+        assert!(Buffer::new(10).has_room(1 << 30), "an empty one takes anything");
     }
 }

@@ -1,0 +1,94 @@
+//! The parts of an external merge sort: records collected and sorted in memory ([`Buffer`]), written to disk as sorted runs
+//! ([`Spill`], [`RunWriter`]) and merged ([`Merge`]). Who uses them decides about memory and threads.
+
+mod buffer;
+mod merge;
+mod spill;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::key::{split, user_key};
+use base::{InternalOrder, UserOrder};
+
+pub use self::buffer::Buffer;
+pub use self::merge::Merge;
+pub use self::spill::{Run, RunReader, RunShape, RunWriter, Sample, Spill};
+
+/// What records are sorted by. Of those whose keys are equal the one added last stays.
+pub trait RecordOrder {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// A number that compares as the keys do, as far as it reaches: where two differ, so do the keys.
+    fn prefix(&self, key: &[u8]) -> u64;
+}
+
+impl RecordOrder for UserOrder {
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        UserOrder::compare(self, a, b)
+    }
+
+    #[inline]
+    fn prefix(&self, key: &[u8]) -> u64 {
+        let first = || {
+            let mut padded = [0; 8];
+            key.iter().zip(&mut padded).for_each(|(from, to)| *to = *from);
+            u64::from_be_bytes(padded)
+        };
+        match self {
+            UserOrder::Bytewise => first(),
+            UserOrder::ReverseBytewise => !first(),
+            UserOrder::Custom(_) => 0,
+        }
+    }
+}
+
+/// Internal keys by user key, then from new to old. Two of one user key and one number are equal, whatever their kinds.
+#[derive(Clone, Debug)]
+pub struct VersionOrder(pub InternalOrder);
+
+impl RecordOrder for VersionOrder {
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let number = |key: &[u8]| split(key).map_or(0, |(_, trailer)| trailer >> 8);
+        self.0.user.compare(user_key(a), user_key(b)).then_with(|| number(b).cmp(&number(a)))
+    }
+
+    #[inline]
+    fn prefix(&self, key: &[u8]) -> u64 {
+        self.0.user.prefix(user_key(key))
+    }
+}
+
+/// Sorted records, in memory or on disk. Cheap to clone.
+#[derive(Clone)]
+pub enum Sequence {
+    Memory(Arc<Buffer>),
+    Spilled(Arc<Run>),
+}
+
+impl Sequence {
+    /// Bytes of memory that it takes to read it, beside those it has already.
+    pub fn reading_bytes(&self) -> u64 {
+        match self {
+            Sequence::Memory(_) => 0,
+            Sequence::Spilled(run) => run.block_bytes_max() as u64,
+        }
+    }
+
+    pub fn records(&self) -> u64 {
+        match self {
+            Sequence::Memory(buffer) => buffer.len() as u64,
+            Sequence::Spilled(run) => run.records(),
+        }
+    }
+
+    /// Keys and values.
+    pub fn payload_bytes(&self) -> u64 {
+        match self {
+            Sequence::Memory(buffer) => buffer.payload_bytes(),
+            Sequence::Spilled(run) => run.payload_bytes(),
+        }
+    }
+}
