@@ -5,6 +5,7 @@
 //! allocated (B2).
 
 mod any;
+mod auto_sort;
 mod block;
 mod bounded;
 pub mod cache;
@@ -28,6 +29,7 @@ pub mod values;
 mod writer;
 
 pub use any::{AnyTable, TableFormat, open_any};
+pub use auto_sort::{AUTO_SORT_MEMORY_BYTES_DEFAULT, AutoSortSettings, AutoSortTableBuilder};
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CachedBlock};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
