@@ -1,7 +1,7 @@
 //! The merge of a part of what was sorted, which ends when the command is to end.
 
 use spillway::{Result, UserOrder};
-use table::sort::{self, RecordOrder, Sequence};
+use table::sort::{self, Sequence};
 
 use super::INTERRUPT_CHECK_RECORDS;
 use super::parts::Part;
