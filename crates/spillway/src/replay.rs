@@ -259,15 +259,13 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
 /// Turns the queue into tables. The MANIFEST written at the end of recovery is the first to name them; a crash before
 /// leaves orphans, and the logs as they were.
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
-    while let entries = next_to_flush(&family.queue)
-        && let Some(through) = entries.last().and_then(|entry| entry.largest_seq())
-    {
+    while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue)) {
+        let through = plan.through;
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(through);
         }
-        let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
         let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
-        let (edit, handles) = if plan.is_of_ingests() {
+        let (edit, handles) = if plan.has_ingests() {
             let linked = link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?;
             (linked.edit(&plan), link::handles(&plan))
         } else {

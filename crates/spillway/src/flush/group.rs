@@ -11,13 +11,28 @@ use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
 use crate::flush::build::{Built, build};
-use crate::flush::job::FlushPlan;
+use crate::flush::job::{FlushPlan, memtable_bytes};
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
+
+/// Runs whose memtables hold less are all built on the thread that wants them: handing one over costs more.
+const HANDED_OVER_BYTES_MIN: usize = 256 << 10;
+
+/// A plan, and what was made of each of its runs of memtables.
+struct Written {
+    plan: Arc<FlushPlan>,
+    tables: Vec<Built>,
+}
+
+impl Written {
+    fn metas(&self) -> Vec<Option<FileMeta>> {
+        self.tables.iter().map(|table| table.as_ref().map(|table| table.meta.clone())).collect()
+    }
+}
 
 impl Core {
     /// Runs plans of different families to their end.
@@ -55,29 +70,38 @@ impl Core {
         let entries = plans.iter().flat_map(|plan| &plan.entries);
         let logged = entries.map(|entry| entry.logged_through()).max().unwrap_or(0);
         self.pipeline.wait_published(logged)?;
-        self.sync_beside(logged);
-        let start = self.context.vfs.now();
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
-        let (links, rewrites): (Vec<_>, Vec<_>) = plans.iter().cloned().partition(|plan| plan.is_of_ingests());
+        let rewrites: Vec<Arc<FlushPlan>> = plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect();
+        if !rewrites.is_empty() && !self.logs.is_synced_through(logged) {
+            self.sync_beside(logged);
+        }
+        let start = self.context.vfs.now();
         let tables = build_all(&self.context, &rewrites, &snapshots)?;
         // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
         self.logs.sync_through(logged, || logged)?;
-        self.install_flushes(&rewrites, &tables)?;
+        let mut tables = tables.into_iter();
+        let written = plans.iter().map(|plan| {
+            let tables = tables.by_ref().take(plan.rewrites().count()).collect();
+            Written { plan: plan.clone(), tables }
+        });
+        let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(|written| written.plan.has_ingests());
+        self.install_flushes(&rewrites)?;
         let mut placed = Vec::new();
-        for plan in &links {
-            match self.link(plan, &snapshots) {
-                Err(_) if plan.family.is_dropped() => {}
+        for written in &links {
+            match self.link(&written.plan, &written.metas(), &snapshots) {
+                Err(_) if written.plan.family.is_dropped() => {}
                 linked => placed.extend(linked?),
             }
         }
         placed.iter().for_each(|event| self.context.notify(event));
-        for (plan, table) in rewrites.iter().zip(&tables) {
-            let Some(table) = table else { continue };
-            let (family, way) = (plan.family.name().to_owned(), table.way);
-            let (number, bytes) = (table.meta.number, table.meta.file_bytes);
-            let duration_us = (self.context.vfs.now().saturating_sub(start)).as_micros() as u64;
-            tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
-            self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        for Written { plan, tables } in rewrites.iter().chain(&links) {
+            for table in tables.iter().flatten() {
+                let (family, way) = (plan.family.name().to_owned(), table.way);
+                let (number, bytes) = (table.meta.number, table.meta.file_bytes);
+                tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
+                self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+            }
         }
         Ok(())
     }
@@ -93,20 +117,17 @@ impl Core {
         }));
     }
 
-    fn install_flushes(&self, plans: &[Arc<FlushPlan>], tables: &[Built]) -> Result<()> {
-        if plans.is_empty() {
+    fn install_flushes(&self, flushes: &[Written]) -> Result<()> {
+        if flushes.is_empty() {
             return Ok(());
         }
-        let changes = plans.iter().zip(tables).map(|(plan, table)| change_of(plan, table)).collect();
-        let installed = self.install_all(changes)?;
-        for ((plan, table), installed) in plans.iter().zip(tables).zip(installed) {
+        let installed = self.install_all(flushes.iter().map(change_of).collect())?;
+        for (Written { plan, tables }, installed) in flushes.iter().zip(installed) {
             if installed {
-                table.as_ref().inspect(|table| table.installed(plan));
+                tables.iter().flatten().for_each(|table| table.installed(plan));
                 continue;
             }
-            if let Some(table) = table {
-                remove_table(&self.context, &table.meta);
-            }
+            tables.iter().flatten().for_each(|table| remove_table(&self.context, &table.meta));
             if !plan.family.is_dropped() {
                 return Err(Error::corruption("a flush's memtables left their queue while it ran"));
             }
@@ -115,11 +136,18 @@ impl Core {
     }
 }
 
-fn change_of<'a>(plan: &'a FlushPlan, table: &'a Built) -> Change<'a> {
+fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
     let mut edit = VersionEdit::new(plan.family.id());
-    edit.added.extend(table.iter().map(|table| (0, table.meta.clone())));
-    let adopted = table.as_ref().map_or(&[][..], |table| table.adopted.as_slice());
-    Change { edit, inputs: &[], compaction: None, flushed: &plan.entries, adopted }
+    edit.added.extend(tables.iter().flatten().map(|table| (0, table.meta.clone())));
+    // A memtable that became a table left the queue alone.
+    let adopted = tables.iter().flatten().find_map(|table| table.adopted.as_ref());
+    Change {
+        edit,
+        inputs: &[],
+        compaction: None,
+        flushed: &plan.entries,
+        adopted: adopted.map_or(&[], std::slice::from_ref),
+    }
 }
 
 /// A table that nothing names; left for the next open where it cannot be deleted.
@@ -143,13 +171,14 @@ enum Stage {
     Taken,
 }
 
-/// Builds the tables of all plans, on this thread and on those that are idle.
+/// Builds the tables of all plans, which are of memtables only, on this thread and on those that are idle.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
         return Ok(vec![build(context, plan, snapshots)?]);
     }
     let builds: Vec<Arc<Build>> = plans.iter().map(|plan| Arc::new(Build::new(plan.clone()))).collect();
-    for build in builds.iter().skip(1) {
+    let is_worth_it = |build: &&Arc<Build>| memtable_bytes(&build.plan.entries) >= HANDED_OVER_BYTES_MIN;
+    for build in builds.iter().skip(1).filter(is_worth_it) {
         let (build, context, snapshots) = (build.clone(), context.clone(), snapshots.clone());
         context.clone().tasks.run(Box::new(move || build.run_if_waiting(&context, &snapshots)));
     }

@@ -1,4 +1,4 @@
-//! Which flush is next: the old end of a family's queue becomes a table in level 0. Keeps Q2.
+//! Which flush is next, and what it takes: runs of memtables and of ingests off the old end of a family's queue. Keeps Q2.
 
 use std::sync::Arc;
 
@@ -10,30 +10,55 @@ use crate::flush::flushable::Flushable;
 use crate::ingest::queued::QueuedIngest;
 use crate::version::version::Version;
 
-/// Ingests that are linked at once, at the most: where all their tables end in level 0, compactions and the stall of
-/// writers see that before the next ones come.
+/// Ingests that are linked at once, at the most, and entries of a flush that has any: where all their tables end in level 0,
+/// compactions and the stall of writers see that before the next ones come.
 const INGESTS_MAX: usize = 64;
+
+/// Bytes of memtables that leave the queue in one flush with ingests between them, at the most. What an ingest sealed is
+/// mostly small, and its syncs are what its flush costs; the memory of large ones is not kept until all are written.
+const JOINED_BYTES_MAX: usize = 16 << 20;
 
 /// What to flush: plain data, fixed when it is picked.
 pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2). All of them ingests, whose tables are linked, or none, and one table
-    /// is made of them.
+    /// Oldest first, from the queue's old end (Q2), in runs: of memtables, each run made into one table, and of ingests,
+    /// whose tables are linked.
     pub entries: Vec<Arc<dyn Flushable>>,
     /// The largest number in them.
     pub through: SeqNo,
 }
 
 impl FlushPlan {
-    /// The entries, where they are ingests.
+    /// `None` where there is nothing to flush.
+    pub fn new(family: &FamilyState, entries: Vec<Arc<dyn Flushable>>) -> Option<Self> {
+        let through = entries.iter().filter_map(|entry| entry.largest_seq()).max()?;
+        Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through })
+    }
+
+    /// The entries that are ingests.
     pub fn ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.entries.iter().filter_map(|entry| entry.as_ingest())
     }
 
-    pub fn is_of_ingests(&self) -> bool {
+    pub fn has_ingests(&self) -> bool {
         self.ingests().next().is_some()
+    }
+
+    /// Stretches of entries that leave the queue the same way, oldest first.
+    pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
+        self.entries.chunk_by(|a, b| is_ingest(a) == is_ingest(b))
+    }
+
+    /// A plan for each run of memtables, oldest first.
+    pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
+        self.runs().filter(|run| !run.iter().any(is_ingest)).map(|run| FlushPlan {
+            family: self.family.clone(),
+            version: self.version.clone(),
+            entries: run.to_vec(),
+            through: self.through,
+        })
     }
 }
 
@@ -41,18 +66,59 @@ impl FlushPlan {
 /// become a table leaves alone. An ingest with an excise is the first of its run: it is to find in tables whatever it
 /// removes. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
-    let is_ingest = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some();
-    let excises = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(|ingest| ingest.excise().is_some());
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
-    let leaves_alone = |entry: &Arc<dyn Flushable>| entry.conversion().is_some();
-    let rest = queue.iter().rev().skip(1).take_while(|entry| !leaves_alone(entry));
+    let rest = queue.iter().rev().skip(1).take_while(|entry| !is_converted(entry));
     let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry) && !is_held(entry));
     let entries_max = match () {
-        () if leaves_alone(first) => 1,
+        () if is_converted(first) => 1,
         () if is_ingest(first) => INGESTS_MAX,
         () => usize::MAX,
     };
     std::iter::once(first).chain(alike).take(entries_max).cloned().collect()
+}
+
+/// The runs at a queue's old end that leave it in one flush, with one sync of the log and one edit of the MANIFEST. An
+/// excise begins a flush, for the reason that it begins a run. Memtables above the last ingest stay as long as
+/// `are_ready` says that they are not: they may be rewritten as one table with those to come.
+fn runs_to_flush(
+    queue: &[Arc<dyn Flushable>],
+    are_ready: impl Fn(&[Arc<dyn Flushable>]) -> bool,
+) -> Vec<Arc<dyn Flushable>> {
+    let mut taken = next_to_flush(queue);
+    if taken.iter().any(is_converted) {
+        return taken;
+    }
+    let mut bytes = memtable_bytes(&taken);
+    loop {
+        let rest = queue.get(..queue.len() - taken.len()).unwrap_or_default();
+        let run = next_to_flush(rest);
+        let Some(first) = run.first().filter(|first| !excises(first) && !is_converted(first)) else { return taken };
+        bytes = bytes.saturating_add(memtable_bytes(&run));
+        let fits = is_ingest(first) || bytes <= JOINED_BYTES_MAX;
+        let waits = !is_ingest(first) && run.len() == rest.len() && !are_ready(&run);
+        if !fits || waits || taken.len() + run.len() > INGESTS_MAX {
+            return taken;
+        }
+        taken.extend(run);
+    }
+}
+
+/// What the memtables among the entries have reserved.
+pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
+    entries.iter().filter_map(|entry| entry.as_memtable()).map(|memtable| memtable.reserved_bytes()).sum()
+}
+
+/// Whether the entry becomes a table as it is, and leaves the queue in a flush of its own.
+fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
+    entry.conversion().is_some()
+}
+
+fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some()
+}
+
+fn excises(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(QueuedIngest::has_excise)
 }
 
 /// Whether its committer takes the entry out of the queue, and nothing above it leaves before.
@@ -65,18 +131,25 @@ impl Core {
     pub(crate) fn pick_flush(&self, state: &mut State) -> Option<FlushPlan> {
         let oldest = |family: &FamilyState| family.queue.last().map(|entry| entry.created_at());
         let due = state.families.values().filter(|family| !family.flushing && wants_flush(family));
-        let id = due.min_by_key(|family| oldest(family))?.family.id();
-        self.plan_flush(state, id)
+        let family = due.min_by_key(|family| oldest(family))?;
+        let entries = runs_to_flush(&family.queue, |memtables| {
+            memtables.len() >= merged_at_least(family) || memtables.iter().any(|entry| is_waited_for(family, entry))
+        });
+        let id = family.family.id();
+        self.begin_flush(state, id, entries)
     }
 
     /// Takes on the flush of what a family has sealed, as far as it leaves the queue the same way. Nobody else may be flushing it.
     pub(crate) fn plan_flush(&self, state: &mut State, id: FamilyId) -> Option<FlushPlan> {
+        let entries = next_to_flush(&state.families.get(&id)?.queue);
+        self.begin_flush(state, id, entries)
+    }
+
+    fn begin_flush(&self, state: &mut State, id: FamilyId, entries: Vec<Arc<dyn Flushable>>) -> Option<FlushPlan> {
         let family = state.families.get_mut(&id)?;
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
-        let entries = next_to_flush(&family.queue);
-        let through = entries.last().and_then(|entry| entry.largest_seq())?;
+        let plan = FlushPlan::new(family, entries)?;
         family.flushing = true;
-        let plan = FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through };
         state.flushes_running += 1;
         Some(plan)
     }
@@ -84,12 +157,19 @@ impl Core {
 
 /// Whether a family has something to flush: enough sealed entries, an ingest, or any that somebody waits for.
 pub(crate) fn wants_flush(family: &FamilyState) -> bool {
-    let enough = family.family.options().min_write_buffer_number_to_merge;
+    let Some(oldest) = family.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
+    is_ingest(oldest)
+        || family.queue.len() >= merged_at_least(family)
+        || family.queue.iter().any(|entry| is_waited_for(family, entry))
+}
+
+/// So many memtables are merged into one table, where nobody waits for fewer.
+fn merged_at_least(family: &FamilyState) -> usize {
+    family.family.options().min_write_buffer_number_to_merge
+}
+
+fn is_waited_for(family: &FamilyState, entry: &Arc<dyn Flushable>) -> bool {
     let wanted = family.flush_wanted_through;
     // The second is for those that no write was noted to: only their memory can be waited for.
-    let waited_for = |entry: &Arc<dyn Flushable>| {
-        entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
-    };
-    let Some(oldest) = family.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
-    oldest.as_ingest().is_some() || family.queue.len() >= enough || family.queue.iter().any(waited_for)
+    entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
 }

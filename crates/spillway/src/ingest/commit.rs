@@ -118,11 +118,16 @@ impl Core {
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
         self.pipeline.wait_visible(joined.given.last)?;
-        self.state_changed.notify_all();
-        self.upkeep.raise();
         let start = self.context.vfs.now();
         self.sync_write(joined.given.log_end)?;
         report.synced_in = since(start);
+        // Not before: a flush would want the same log synced, and be waited for.
+        if joined.wants_flush {
+            self.state_changed.notify_all();
+        }
+        if report.above > 0 {
+            self.upkeep.raise(); // for the next spare
+        }
         prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {
             let start = self.context.vfs.now();
@@ -154,7 +159,8 @@ impl Core {
             let touched = coverage.spans().to_vec();
             let (family, entries) = (family.clone(), vec![queued.clone() as _]);
             ingest.entries.push((family.clone(), queued));
-            ingest.joining.push(Joining { family, entries, touched, coverage: Some(coverage), fresh: None });
+            let coverage = Some(coverage);
+            ingest.joining.push(Joining { family, entries, touched, coverage, fresh: None, met: None });
         }
         if let Some(batch) = batch {
             self.add_batch(batch, shape.numbers, &mut ingest.joining)?;

@@ -73,7 +73,7 @@ impl Core {
                 through: entry.largest_seq().unwrap_or(SeqNo::ZERO),
                 entries: vec![entry.clone()],
             };
-            match self.link(&plan, &snapshots) {
+            match self.link(&plan, &[], &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),
                 linked => linked.map(|placed| events.extend(placed)),
             }

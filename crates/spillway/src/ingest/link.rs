@@ -1,12 +1,15 @@
 //! The flush way *link*: ingested tables leave the queue and get their levels, without a byte rewritten. Tables are probed
 //! off every lock; the places are reserved before the edit is written, so that no compaction comes in between. Keeps Q2,
 //! F1, F2, V2.
+//!
+//! Memtables that leave the queue in the same flush were rewritten before: their tables join level 0 with the same edit, and
+//! an ingest that lies above one is placed above its table.
 
 use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
 use base::metrics::{Histogram, Ticker, record, tick};
-use base::{Error, Result};
+use base::{Error, FileNumber, Result};
 
 use super::placement::{Placed, Placement, TableProbe};
 use super::queued::QueuedIngest;
@@ -27,10 +30,12 @@ use crate::version::version::Version;
 /// Times that places are sought again because a compaction took them meanwhile; then level 0 has to do.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Where the tables of a plan's ingests go.
+/// Where the tables of a plan's ingests go, and those of its memtables.
 #[derive(Default)]
 pub(crate) struct Linked {
     pub placed: Vec<Placed>,
+    /// Those of `placed` that memtables were written to.
+    flushed: Vec<FileNumber>,
     /// Tables that were written: tombstones of excises. Deleted where the link comes to nothing.
     written: Vec<FileMeta>,
     /// What an excise takes out of the tables, where no snapshot is older than it.
@@ -56,16 +61,27 @@ pub(crate) fn handles(plan: &FlushPlan) -> Vec<Arc<TableFile>> {
 }
 
 impl Core {
-    /// Gives every table of the plan's ingests a level. Returns what listeners are to be told of it, once the caller holds
-    /// nothing that they might wait for.
+    /// Gives every table of the plan's ingests a level. `flushed`: for each of its runs of memtables the table that was
+    /// written, oldest first. Returns what listeners are to be told of it, once the caller holds nothing that they might
+    /// wait for.
     ///
     /// # Errors
     /// What reading a table, writing one or the MANIFEST yields.
-    pub(crate) fn link(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<Vec<Event>> {
+    pub(crate) fn link(
+        &self,
+        plan: &FlushPlan,
+        flushed: &[Option<FileMeta>],
+        snapshots: &CapturedSnapshots,
+    ) -> Result<Vec<Event>> {
         let start = self.context.vfs.now();
-        let handles = handles(plan);
+        let file = |table: &Option<FileMeta>| table.clone().map(|table| plan.family.tables().file(table));
+        let flushed: Vec<Option<Arc<TableFile>>> = flushed.iter().map(file).collect();
+        let mut handles = handles(plan);
+        handles.extend(flushed.iter().flatten().cloned());
+        let discard = || flushed.iter().flatten().for_each(|file| remove_table(&self.context, &file.meta));
         for attempt in 0.. {
-            let Some((linked, reservation)) = self.reserve_places(plan, snapshots, attempt)? else { continue };
+            let reserved = self.reserve_places(plan, &flushed, snapshots, attempt).inspect_err(|_| discard())?;
+            let Some((linked, reservation)) = reserved else { continue };
             let change = Change {
                 edit: linked.edit(plan),
                 inputs: &linked.excised.deleted,
@@ -83,8 +99,9 @@ impl Core {
                 return Ok(self.note_placed(plan, &linked));
             }
             linked.discard(&self.context);
-            self.check_still_queued(plan)?;
+            self.check_still_queued(plan).inspect_err(|_| discard())?;
             if plan.family.is_dropped() {
+                discard();
                 break;
             }
         }
@@ -95,6 +112,7 @@ impl Core {
     fn reserve_places(
         &self,
         plan: &FlushPlan,
+        flushed: &[Option<Arc<TableFile>>],
         snapshots: &CapturedSnapshots,
         attempt: usize,
     ) -> Result<Option<(Linked, u64)>> {
@@ -104,7 +122,8 @@ impl Core {
             let family = self.family_state(&mut state, plan.family.id())?;
             (family.version.clone(), family.compactions.places_taken(&own))
         };
-        let linked = place(&self.context, plan, snapshots, &Ground { version: &version, taken: &taken, attempt })?;
+        let ground = Ground { version: &version, taken: &taken, flushed, attempt };
+        let linked = place(&self.context, plan, snapshots, &ground)?;
         let reserved = {
             let mut state = self.state.lock();
             self.family_state(&mut state, plan.family.id()).map(|family| {
@@ -123,14 +142,12 @@ impl Core {
         reserved.map(|_| None)
     }
 
-    /// Lets go of the places, whether or not the tables are there now.
+    /// Lets go of the places, whether or not the tables are there now. Whoever waits for them is told by the end of the job.
     fn end_reservation(&self, plan: &FlushPlan, reservation: u64) {
         let mut state = self.state.lock();
         if let Some(family) = state.families.get_mut(&plan.family.id()) {
             family.compactions.end_reservation(reservation);
         }
-        drop(state);
-        self.state_changed.notify_all();
     }
 
     fn check_still_queued(&self, plan: &FlushPlan) -> Result<()> {
@@ -157,7 +174,8 @@ impl Core {
             tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
             Event::TablePlaced { family: family.to_owned(), table, level, bytes }
         };
-        linked.placed.iter().map(note).collect()
+        let is_ingested = |placed: &&Placed| !linked.flushed.contains(&placed.meta.number);
+        linked.placed.iter().filter(is_ingested).map(note).collect()
     }
 }
 
@@ -166,6 +184,8 @@ pub(crate) struct Ground<'a> {
     pub version: &'a Version,
     /// Levels and spans that others may bring tables into.
     pub taken: &'a [(usize, Span)],
+    /// What the plan's runs of memtables were written to, oldest first; `None` where nothing of a run was left.
+    pub flushed: &'a [Option<Arc<TableFile>>],
     /// How often places were sought before.
     pub attempt: usize,
 }
@@ -173,7 +193,7 @@ pub(crate) struct Ground<'a> {
 impl<'a> Ground<'a> {
     /// For recovery, when nothing else runs.
     pub fn without_compactions(version: &'a Version) -> Self {
-        Ground { version, taken: &[], attempt: 0 }
+        Ground { version, taken: &[], flushed: &[], attempt: 0 }
     }
 }
 
@@ -219,12 +239,20 @@ fn place_all(
     let probe = TableProbe::new(plan.family.order().user.clone(), false);
     let mut placement = Placement::new(excised.as_ref().unwrap_or(ground.version), &options, ground.taken);
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
-    for file in plan.ingests().flat_map(QueuedIngest::files) {
-        match ground.attempt {
-            0..ATTEMPTS_MAX => placement.place(file.meta.clone(), &probe)?,
-            _ => placement.place_on_top(file.meta.clone()),
+    let mut flushed = ground.flushed.iter();
+    for run in plan.runs() {
+        if run.iter().any(|entry| entry.as_memtable().is_some()) {
+            flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
+            continue;
+        }
+        for file in run.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files) {
+            match ground.attempt {
+                0..ATTEMPTS_MAX => placement.place(file.meta.clone(), &probe)?,
+                _ => placement.place_on_top(file.meta.clone()),
+            }
         }
     }
+    linked.flushed = ground.flushed.iter().flatten().map(|file| file.number()).collect();
     linked.placed = placement.placed();
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Which level an ingested table gets: the deepest that keeps every read right. Pure but for the probes of tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::options::FamilyOptions;
@@ -24,6 +25,9 @@ pub(crate) struct Placement<'a> {
     taken: &'a [(usize, Span)],
     /// Tables placed so far, oldest first: what comes later must stay above them.
     placed: Vec<Placed>,
+    /// Those of them that memtables of the same flush were written to, by their places in `placed`: they span much of which
+    /// they hold little, so they are looked into.
+    flushed: BTreeMap<usize, Arc<TableFile>>,
     /// Where in `placed` the tables of each level are: below level 0 ascending by their spans, which do not overlap.
     by_level: Vec<Vec<usize>>,
 }
@@ -52,6 +56,7 @@ impl<'a> Placement<'a> {
             levels,
             taken,
             placed: Vec::new(),
+            flushed: BTreeMap::new(),
             by_level: vec![Vec::new(); levels],
         }
     }
@@ -70,6 +75,12 @@ impl<'a> Placement<'a> {
         self.push(Placed { level: 0, span: Span::of_file(&meta), meta });
     }
 
+    /// Gives a memtable's table its place in level 0.
+    pub fn place_flushed(&mut self, file: &Arc<TableFile>) {
+        self.flushed.insert(self.placed.len(), file.clone());
+        self.place_on_top(file.meta.clone());
+    }
+
     fn push(&mut self, placed: Placed) {
         let at = self.first_reaching(placed.level, &placed.span);
         if let Some(of_level) = self.by_level.get_mut(placed.level) {
@@ -85,13 +96,20 @@ impl<'a> Placement<'a> {
         if level == 0 { of_level.len() } else { of_level.partition_point(ends_before) }
     }
 
-    fn is_placed(&self, level: usize, span: &Span) -> bool {
-        let Some(of_level) = self.by_level.get(level) else { return false };
-        let overlaps = |at: &usize| self.placed.get(*at).is_some_and(|p| p.span.overlaps(self.order, span));
-        match level {
-            0 => of_level.iter().any(overlaps),
-            _ => of_level.get(self.first_reaching(level, span)).is_some_and(overlaps),
+    /// Whether a table placed so far keeps one of that span above it, as far as is known without looking deeper.
+    fn is_placed(&self, level: usize, span: &Span, probe: &impl Probe) -> Result<bool> {
+        let Some(of_level) = self.by_level.get(level) else { return Ok(false) };
+        let overlaps = |at: &&usize| self.placed.get(**at).is_some_and(|p| p.span.overlaps(self.order, span));
+        if level > 0 {
+            return Ok(of_level.get(self.first_reaching(level, span)).as_ref().is_some_and(overlaps));
         }
+        for at in of_level.iter().filter(overlaps) {
+            match self.flushed.get(at) {
+                Some(file) if !probe.has_data(file, span)? => {}
+                _ => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     pub fn placed(self) -> Vec<Placed> {
@@ -101,7 +119,7 @@ impl<'a> Placement<'a> {
     fn deepest(&self, span: &Span, probe: &impl Probe) -> Result<usize> {
         let mut deepest = 0;
         for level in 0..self.levels {
-            let placed = self.is_placed(level, span);
+            let placed = self.is_placed(level, span, probe)?;
             let overlapping: Vec<_> = overlapping(self.version, level, span).collect();
             // Dynamic sizes keep the levels above the base level empty.
             let usable = level >= self.base_level && level > 0;

@@ -118,6 +118,10 @@ impl QueuedIngest {
         self.layers().iter().flatten()
     }
 
+    pub fn has_excise(&self) -> bool {
+        self.share.excise.is_some()
+    }
+
     /// The excise as the tombstone that it is to readers.
     pub fn excise(&self) -> Option<RangeTombstone> {
         let (start, end) = self.share.excise.clone()?;

@@ -14,6 +14,7 @@ use crate::core::{CommitState, Core, FamilyState, State};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
+use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
 use crate::read::view::ReadView;
@@ -49,6 +50,9 @@ pub(crate) struct Joining {
     pub coverage: Option<Coverage>,
     /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
     pub fresh: Option<HeldMemtable>,
+    /// The mutable memtable that was found to hold what the entries must not meet: as long as it is the mutable one,
+    /// nobody needs to look again.
+    pub met: Option<u64>,
 }
 
 impl Joining {
@@ -81,12 +85,22 @@ pub(crate) struct Joined {
     pub record: Option<(Arc<ActiveLog>, Reservation)>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
+    /// A family has something to flush that is not being flushed.
+    pub wants_flush: bool,
     /// How long the commit lock was held.
     pub locked: Duration,
 }
 
 /// The views before are to be dropped off the locks.
 type JoinedWithOldViews = (Joined, Vec<Arc<ReadView>>);
+
+/// What a family's queue is to be, made before the commit lock is taken: copying a long queue touches a cold line for each
+/// entry, and writers wait for that lock.
+struct Staged {
+    goes_under: bool,
+    /// The queue of the view, with room for what joins.
+    queue: Vec<Arc<dyn Flushable>>,
+}
 
 /// Why a change could not join just now; what it waits for is off the locks.
 enum Retry {
@@ -112,6 +126,7 @@ impl Core {
             let is_clear = request.latch.is_some();
             let meets = |coverage: &Coverage| !is_clear && coverage.meets_memtable_once_ready(mutable.memtable());
             if joining.coverage.as_ref().is_none_or(meets) {
+                joining.met = Some(mutable.id());
                 self.make_fresh(joining)?;
             }
         }
@@ -175,9 +190,8 @@ impl Core {
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
         let mut state = self.state.lock();
-        for joining in request.joining.iter() {
-            self.family_state(&mut state, joining.family.id())?;
-        }
+        let mut staged = self.stage(request.joining, &mut state)?;
+        let mut old_views = Vec::with_capacity(staged.len());
         let mut commit = self.commit.lock();
         let start = self.context.vfs.now();
         let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
@@ -187,10 +201,9 @@ impl Core {
         if !self.pipeline.has_room() {
             return Ok(Err(Retry::PipelineFull));
         }
-        let mut under = Vec::with_capacity(request.joining.len());
-        for (at, joining) in request.joining.iter().enumerate() {
-            under.push(self.goes_under(joining, request.latch.is_some(), &mut state)?);
-            if under.last() == Some(&false) && joining.fresh.is_none() {
+        for (at, (joining, staged)) in request.joining.iter().zip(&mut staged).enumerate() {
+            staged.goes_under = self.goes_under(joining, request.latch.is_some(), &mut state)?;
+            if !staged.goes_under && joining.fresh.is_none() {
                 return Ok(Err(Retry::Fresh(at)));
             }
         }
@@ -207,17 +220,37 @@ impl Core {
         assert!(last > before, "sequence numbers only grow (S1, S3)");
         commit.last_seq = last;
         (request.noted)(&given);
-        for (joining, _) in request.joining.iter().zip(&under).filter(|(_, under)| **under) {
+        for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
             // Before its record is written: whoever finds the memtable alone would miss what joins.
             self.family_state(&mut state, joining.family.id())?.mutable.memtable().mark_foreign();
         }
         let ticket = self.pipeline.enter(last, given.log_end, request.bounds);
-        let views = self.place(request.joining, &under, &given, &mut state)?;
+        let under = staged.iter().filter(|staged| staged.goes_under).count();
+        for (joining, staged) in request.joining.iter_mut().zip(staged) {
+            let family = self.family_state(&mut state, joining.family.id())?;
+            old_views.push(self.place(joining, staged, &given, family));
+        }
         let locked = self.context.vfs.now().saturating_sub(start);
         drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
+        let wants_flush = request.joining.iter().any(|joining| {
+            let family = state.families.get(&joining.family.id());
+            family.is_some_and(|family| !family.flushing && wants_flush(family))
+        });
         drop::<parking_lot::MutexGuard<'_, State>>(state);
-        let under = under.iter().filter(|under| **under).count();
-        Ok(Ok((Joined { ticket, given, record, under, locked }, views)))
+        Ok(Ok((Joined { ticket, given, record, under, wants_flush, locked }, old_views)))
+    }
+
+    /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
+    fn stage(&self, joining: &[Joining], state: &mut State) -> Result<Vec<Staged>> {
+        let stage = |joining: &Joining| {
+            let family = self.family_state(state, joining.family.id())?;
+            let more = joining.entries.len() + 1;
+            family.queue.reserve(more);
+            let mut queue = Vec::with_capacity(family.queue.len() + more);
+            queue.extend(family.queue.iter().cloned());
+            Ok(Staged { goes_under: false, queue })
+        };
+        joining.iter().map(stage).collect()
     }
 
     /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable. Nobody needs to
@@ -228,40 +261,37 @@ impl Core {
             return Ok(true);
         }
         let family = self.family_state(state, joining.family.id())?;
-        let met = coverage.meets_in_flight(joining.family.id(), &self.pipeline)
+        // Entries never leave a memtable.
+        let met = joining.met == Some(family.mutable.id())
+            || coverage.meets_in_flight(joining.family.id(), &self.pipeline)
             || coverage.meets_memtable(family.mutable.memtable());
         Ok(!met)
     }
 
-    fn place(
-        &self,
-        joining: &mut [Joining],
-        under: &[bool],
-        given: &Given,
-        state: &mut State,
-    ) -> Result<Vec<Arc<ReadView>>> {
-        let mut old_views = Vec::with_capacity(joining.len());
-        for (joining, under) in joining.iter_mut().zip(under) {
-            let family = self.family_state(state, joining.family.id())?;
-            if !under {
-                let made = joining.fresh.take().expect("made before the locks were taken");
-                self.seal_mutable(family, made, given);
-            }
-            for entry in &joining.entries {
-                entry.set_numbers(given);
-                family.queue.insert(0, entry.clone());
-            }
-            family.family.set_mutable(&family.mutable);
-            old_views.push(family.publish_view());
+    /// Puts the entries into the family's queue and the view of it; returns the view before. Under both locks.
+    fn place(&self, joining: &mut Joining, staged: Staged, given: &Given, family: &mut FamilyState) -> Arc<ReadView> {
+        let mut queue = staged.queue;
+        if !staged.goes_under {
+            let made = joining.fresh.take().expect("made before the locks were taken");
+            let sealed = self.seal_mutable(family, made, given);
+            family.queue.insert(0, sealed.clone());
+            queue.insert(0, sealed);
         }
-        Ok(old_views)
+        for entry in &joining.entries {
+            entry.set_numbers(given);
+            family.queue.insert(0, entry.clone());
+            queue.insert(0, entry.clone());
+        }
+        family.family.set_mutable(&family.mutable);
+        let (mutable, version) = (family.mutable.clone(), family.version.clone());
+        family.family.swap_view(ReadView { mutable, queue, version })
     }
 
-    /// Queues the mutable memtable, which no number above those before the change goes to.
-    fn seal_mutable(&self, family: &mut FamilyState, made: HeldMemtable, given: &Given) {
+    /// Seals the mutable memtable, which no number above those before the change goes to. Returns it, to be queued.
+    fn seal_mutable(&self, family: &mut FamilyState, made: HeldMemtable, given: &Given) -> Arc<dyn Flushable> {
         let next = self.context.queue_memtable(made, given.last);
         let old = std::mem::replace(&mut family.mutable, next);
         old.seal_at(given.before, self.pipeline.entered_log(), None);
-        family.queue.insert(0, old);
+        old
     }
 }

@@ -126,6 +126,7 @@ impl Core {
                 touched: vec![part.keys().to_span()],
                 coverage: None,
                 fresh,
+                met: None,
             })
         };
         parts.iter().zip(memtables).map(of_part).collect()
@@ -147,7 +148,7 @@ impl Core {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, numbers_before)];
             let touched = vec![part.keys().to_span()];
-            Joining { family: part.family.clone(), entries, touched, coverage: None, fresh: None }
+            Joining { family: part.family.clone(), entries, touched, coverage: None, fresh: None, met: None }
         };
         Ok(parts.iter().zip(memtables).map(of_part).collect())
     }

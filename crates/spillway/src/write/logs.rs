@@ -319,6 +319,11 @@ impl Logs {
         log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
     }
 
+    /// Whether everything before `target` survives power loss already.
+    pub fn is_synced_through(&self, target: LogPosition) -> bool {
+        self.synced.load(Ordering::Acquire) >= target
+    }
+
     /// Returns once everything before `target` survives power loss. One `fdatasync` serves all who wait; it is issued
     /// after `target` was published. `published` tells how far that is now. True where this call issued it, false where
     /// it was another's.
@@ -331,7 +336,7 @@ impl Logs {
         let mut issued = false;
         let mut state = self.sync.lock();
         loop {
-            if self.synced.load(Ordering::Acquire) >= target {
+            if self.is_synced_through(target) {
                 return Ok(issued);
             }
             self.check()?;

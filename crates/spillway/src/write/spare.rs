@@ -40,7 +40,9 @@ impl Core {
     /// Makes the spares that are lacking, and the pages present of those that are needed soon. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
         let memory = &self.context.memtables.memory;
-        for family in self.families_where(|f| f.spare.is_none() && !f.mutable.is_unused()) {
+        // What an ingest took the spare of will be written again: its queue says that it was.
+        let is_written = |family: &FamilyState| !family.mutable.is_unused() || !family.queue.is_empty();
+        for family in self.families_where(|f| f.spare.is_none() && is_written(f)) {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
                 break; // a writer would only have it given up again
             }

@@ -8,7 +8,8 @@
 //!   for a range tombstone;
 //! - `taken LEVEL FIRST LAST`: a span that a running compaction writes into or another job has reserved; `LAST)` is an
 //!   exclusive end;
-//! - `place NUMBER:ENTRY,...`: the next table of the run; shown is its level. `top` instead: placed above everything;
+//! - `place NUMBER:ENTRY,...`: the next table of the run; shown is its level. `top` instead: placed above everything; `flushed`: what
+//!   a memtable of the same flush was written to;
 //! - `install`: what was placed is in the version from here on;
 //! - `holds [LEVEL:NUMBER ...]`: whether the places still stand, where those tables leave with the same edit.
 
@@ -33,6 +34,10 @@ impl TableOpener for NoTables {
     fn open(&self, _meta: &FileMeta) -> Result<Arc<dyn Table>> {
         Err(Error::unsupported("tables are known by their entries here"))
     }
+}
+
+fn store() -> Arc<TableStore> {
+    TableStore::new(Box::new(NoTables), OpenSlots::new(-1), PurgeQueue::new())
 }
 
 /// User keys; with an end, a range tombstone.
@@ -63,13 +68,13 @@ struct World {
     entries: Entries,
     epoch: u64,
     taken: Vec<(usize, Span)>,
-    /// Tables of the run so far; true for those that go on top.
-    run: Vec<(FileMeta, bool)>,
+    /// Tables of the run so far, with the word for how each is placed.
+    run: Vec<(FileMeta, String)>,
 }
 
 impl World {
     fn version(&self) -> Version {
-        let store = TableStore::new(Box::new(NoTables), OpenSlots::new(-1), PurgeQueue::new());
+        let store = store();
         let empty = Version::empty(InternalOrder::default(), self.options.num_levels);
         let mut builder = VersionBuilder::new(&empty, &store);
         builder.apply(&self.edit).unwrap();
@@ -110,10 +115,11 @@ impl World {
 
     fn placed(&self, version: &Version) -> Vec<Placed> {
         let mut placement = Placement::new(version, &self.options, &self.taken);
-        for (meta, on_top) in &self.run {
-            match on_top {
-                true => placement.place_on_top(meta.clone()),
-                false => placement.place(meta.clone(), &self.entries).unwrap(),
+        for (meta, verb) in &self.run {
+            match &**verb {
+                "top" => placement.place_on_top(meta.clone()),
+                "flushed" => placement.place_flushed(&store().file(meta.clone())),
+                _ => placement.place(meta.clone(), &self.entries).unwrap(),
             }
         }
         placement.placed()
@@ -128,9 +134,9 @@ impl World {
                 self.taken.push((level.parse().unwrap(), span));
                 String::new()
             }
-            [verb @ ("place" | "top"), table] => {
+            [verb @ ("place" | "top" | "flushed"), table] => {
                 let meta = self.table(table);
-                self.run.push((meta, verb == "top"));
+                self.run.push((meta, verb.to_owned()));
                 let placed = self.placed(&self.version()).pop().unwrap();
                 format!("{} -> L{}\n", placed.meta.number.0, placed.level)
             }

@@ -3,10 +3,12 @@
 //!
 //! A case is input lines, `----`, expected lines, and an empty line. Input lines:
 //!
-//! - `put KEY ...`: one write each; `delete-range START END`; `seal`: the mutable memtable is full;
+//! - `put KEY ...`: one write each; `delete-range START END`; `switch`: the mutable memtable is full; `seal`: and somebody
+//!   waits for its flush;
 //! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys;
 //! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
-//! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads;
+//! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads; `job`: as
+//!   many runs as a background flush takes;
 //! - `tables`: the levels; `snapshot`, `release`; `reopen`: what the log holds is replayed.
 
 use std::fmt::Write as _;
@@ -16,7 +18,8 @@ use base::options::{DbOptions, FamilyOptions, apply_string};
 use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 
 use super::*;
-use crate::core::{FamilyState, State};
+use crate::core::{Core, FamilyState, State};
+use crate::flush::job::FlushPlan;
 use crate::{Db, Family, IngestOptions, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter, WriteOptions};
 
 struct World {
@@ -75,22 +78,26 @@ impl World {
         path
     }
 
-    fn flush(&self) -> String {
+    fn flush(&self, pick: impl FnOnce(&Core, &mut State, base::FamilyId) -> Option<FlushPlan>) -> String {
         let plan = self.with_state(|state, id| {
             state.families.get_mut(&id).expect("it is there").flushing = false;
-            self.db().core().plan_flush(state, id)
+            pick(self.db().core(), state, id)
         });
         let Some(plan) = plan else {
             self.hold_flushes();
             return "nothing\n".into();
         };
-        let way = if plan.is_of_ingests() { "link" } else { "rewrite" };
-        let taken: String = plan.entries.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
+        let run = |run: &[Arc<dyn Flushable>]| {
+            let way = if run.iter().any(|entry| entry.as_ingest().is_some()) { "link" } else { "rewrite" };
+            let taken: String = run.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
+            format!("{way}{taken}")
+        };
+        let runs = plan.runs().map(run).collect::<Vec<_>>().join(", ");
         self.db().core().flush_group(vec![plan]).unwrap();
         self.hold_flushes();
         self.with(|family| {
             let linked: Vec<u64> = family.linked_ingests.iter().map(|first| first.0).collect();
-            format!("{way}{taken}: through {}, and {linked:?}\n", family.flushed_through.0)
+            format!("{runs}: through {}, and {linked:?}\n", family.flushed_through.0)
         })
     }
 
@@ -144,7 +151,12 @@ impl World {
             ["snapshot"] => self.snapshot = Some(self.db().snapshot()),
             ["release"] => self.snapshot = None,
             ["queue"] => return self.queue(),
-            ["flush"] => return self.flush(),
+            ["flush"] => return self.flush(|core, state, id| core.plan_flush(state, id)),
+            ["job"] => return self.flush(|core, state, _| core.pick_flush(state)),
+            ["switch"] => {
+                let family = self.family();
+                self.db().core().replace_memtable(&family, family.mutable_id(), 0).unwrap();
+            }
             ["tables"] => return self.tables(),
             ["keys"] => return self.keys(),
             ["reopen"] => {
@@ -219,6 +231,6 @@ fn only_so_many_ingests_are_linked_at_once() {
     for i in 0..70 {
         world.ingest(&[&format!("k{i:02}")]);
     }
-    assert_eq!([(); 2].map(|()| world.flush().matches('(').count()), [64, 6]);
-    assert_eq!(world.flush(), "nothing\n");
+    assert_eq!([(); 2].map(|()| world.flush(|core, state, _| core.pick_flush(state)).matches('(').count()), [64, 6]);
+    assert_eq!(world.flush(|core, state, _| core.pick_flush(state)), "nothing\n");
 }
