@@ -53,7 +53,7 @@ impl FlushPlan {
 
     /// A plan for each run of memtables, oldest first.
     pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
-        self.runs().filter(|run| !run.iter().any(is_ingest)).map(|run| FlushPlan {
+        self.runs().filter(|run| !run.iter().all(is_ingest)).map(|run| FlushPlan {
             family: self.family.clone(),
             version: self.version.clone(),
             entries: run.to_vec(),
@@ -103,9 +103,13 @@ fn runs_to_flush(
     }
 }
 
-/// What the memtables among the entries have reserved.
+/// What the entries that are no ingests hold: of a memtable, what was reserved in it.
 pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
-    entries.iter().filter_map(|entry| entry.as_memtable()).map(|memtable| memtable.reserved_bytes()).sum()
+    let bytes = |entry: &Arc<dyn Flushable>| match entry.as_memtable() {
+        Some(memtable) => memtable.reserved_bytes(),
+        None => entry.memory_bytes(),
+    };
+    entries.iter().filter(|entry| !is_ingest(entry)).map(bytes).sum()
 }
 
 /// Whether the entry becomes a table as it is, and leaves the queue in a flush of its own.
@@ -113,7 +117,8 @@ fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
     entry.conversion().is_some()
 }
 
-fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
+/// Whether the entry's tables are linked; of all others tables are made.
+pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some()
 }
 

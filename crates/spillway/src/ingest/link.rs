@@ -17,7 +17,7 @@ use crate::compaction::Span;
 use crate::context::Context;
 use crate::core::Core;
 use crate::flush::group::remove_table;
-use crate::flush::job::FlushPlan;
+use crate::flush::job::{FlushPlan, is_ingest};
 use crate::flush::rewrite;
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
@@ -241,7 +241,7 @@ fn place_all(
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
     let mut flushed = ground.flushed.iter();
     for run in plan.runs() {
-        if run.iter().any(|entry| entry.as_memtable().is_some()) {
+        if !run.iter().all(is_ingest) {
             flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
             continue;
         }
@@ -252,6 +252,7 @@ fn place_all(
             }
         }
     }
+    assert!(flushed.next().is_none(), "every table that was flushed has its place");
     linked.flushed = ground.flushed.iter().flatten().map(|file| file.number()).collect();
     linked.placed = placement.placed();
     Ok(())

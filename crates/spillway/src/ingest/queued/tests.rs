@@ -6,6 +6,7 @@
 //! - `put KEY ...`: one write each; `delete-range START END`; `switch`: the mutable memtable is full; `seal`: and somebody
 //!   waits for its flush;
 //! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys;
+//! - `write KEY with ...`: an ingest, and a batch with it;
 //! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
 //! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads; `job`: as
 //!   many runs as a background flush takes;
@@ -20,7 +21,10 @@ use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 use super::*;
 use crate::core::{Core, FamilyState, State};
 use crate::flush::job::FlushPlan;
-use crate::{Db, Family, IngestOptions, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter, WriteOptions};
+use crate::{
+    Db, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
+    WriteBatch, WriteOptions,
+};
 
 struct World {
     vfs: Arc<MemoryVfs>,
@@ -60,13 +64,26 @@ impl World {
     }
 
     fn ingest(&mut self, words: &[&str]) {
+        let request = self.request(words);
+        self.db().ingest_all(&[request], &IngestOptions::default()).unwrap();
+    }
+
+    fn write_with_ingest(&mut self, key: &str, words: &[&str]) {
+        let request = self.request(words);
+        let mut batch = WriteBatch::new();
+        batch.put(self.family().id(), key.as_bytes(), b"");
+        let options = IngestOptions::default();
+        let prepared = self.db().prepare_ingest(&[request], &options, &IngestProgress::default()).unwrap();
+        self.db().write_with_ingest(&batch, prepared).unwrap();
+    }
+
+    fn request(&mut self, words: &[&str]) -> IngestRequest {
         let (excise, files) = match words {
             ["excise", start, end, files @ ..] => (Some((start.as_bytes().to_vec(), end.as_bytes().to_vec())), files),
             files => (None, files),
         };
         let files = files.iter().map(|keys| self.table(keys)).collect();
-        let request = IngestRequest { excise, ..IngestRequest::new(self.family(), files) };
-        self.db().ingest_all(&[request], &IngestOptions::default()).unwrap();
+        IngestRequest { excise, ..IngestRequest::new(self.family(), files) }
     }
 
     fn table(&mut self, keys: &str) -> PathBuf {
@@ -148,6 +165,7 @@ impl World {
             }
             ["seal"] => drop(self.db().core().seal_for_flush(&self.family()).unwrap()),
             ["ingest", ref words @ ..] => self.ingest(words),
+            ["write", key, "with", ref words @ ..] => self.write_with_ingest(key, words),
             ["snapshot"] => self.snapshot = Some(self.db().snapshot()),
             ["release"] => self.snapshot = None,
             ["queue"] => return self.queue(),
