@@ -1,8 +1,11 @@
 //! The checksums of private tables: one for each extent of what a table holds, and one for the tail that they are in.
 //! All are crc32c, masked.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use base::checksum::{crc32c, crc32c_append, mask};
-use base::coding::put_u32;
+use base::coding::{decode_u32, put_u32};
 use base::{Error, Result};
 
 pub(crate) fn checksum(extent: &[u8]) -> u32 {
@@ -73,6 +76,89 @@ impl ExtentSums {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.sums.capacity()
+    }
+}
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// Which extents of an open table were found right: a bit for each, so that a read that finds it set pays a load.
+/// Relaxed: a reader that misses a bit compares again.
+pub(crate) struct CheckedExtents {
+    /// Extents have `1 << shift` bytes.
+    shift: u32,
+    /// What extents cover, from the start of the file; their checksums follow.
+    covered_bytes: usize,
+    words: Box<[AtomicU64]>,
+}
+
+impl CheckedExtents {
+    pub(crate) fn new(extent_bytes: usize, covered_bytes: u64) -> Self {
+        let covered_bytes = covered_bytes as usize;
+        debug_assert!(extent_bytes.is_power_of_two(), "{extent_bytes}");
+        let words = covered_bytes.div_ceil(extent_bytes).div_ceil(WORD_BITS);
+        CheckedExtents {
+            shift: extent_bytes.trailing_zeros(),
+            covered_bytes,
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    #[inline]
+    fn is_checked(&self, extent: usize) -> bool {
+        let bit = 1 << (extent % WORD_BITS);
+        self.words.get(extent / WORD_BITS).is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
+    }
+
+    /// Compares the checksums of the extents that `range` of `file`, the whole of it, touches; each once.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    #[inline]
+    pub(crate) fn check(&self, file: &[u8], range: Range<usize>) -> Result<()> {
+        let end = self.extents_of(range.end);
+        match (range.start >> self.shift..end).find(|extent| !self.is_checked(*extent)) {
+            None => Ok(()),
+            Some(first) => self.compare_from(file, first..end),
+        }
+    }
+
+    #[cold]
+    fn compare_from(&self, file: &[u8], extents: Range<usize>) -> Result<()> {
+        for extent in extents.filter(|extent| !self.is_checked(*extent)) {
+            self.compare(file, extent)?;
+            if let Some(word) = self.words.get(extent / WORD_BITS) {
+                word.fetch_or(1 << (extent % WORD_BITS), Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all, whatever was found before.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub(crate) fn compare_all(&self, file: &[u8]) -> Result<()> {
+        (0..self.extents_of(self.covered_bytes)).try_for_each(|extent| self.compare(file, extent))
+    }
+
+    /// Extents that so many bytes reach into.
+    #[inline]
+    fn extents_of(&self, bytes: usize) -> usize {
+        bytes.div_ceil(1 << self.shift)
+    }
+
+    fn compare(&self, file: &[u8], extent: usize) -> Result<()> {
+        let at = extent << self.shift;
+        let bytes = file.get(at..self.covered_bytes.min(at + (1 << self.shift)));
+        let stored = file.get(self.covered_bytes + 4 * extent..).and_then(decode_u32);
+        let (Some(bytes), Some(stored)) = (bytes, stored) else {
+            return Err(Error::corruption("an extent without a checksum").at_offset(at as u64));
+        };
+        check(bytes, at as u64, stored)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.words.len() * size_of::<AtomicU64>()
     }
 }
 

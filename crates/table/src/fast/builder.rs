@@ -14,7 +14,7 @@ use super::group::GroupBuilder;
 use super::heads::Heads;
 use super::node::{Nodes, NodesBuilder, Subtree, separator};
 use crate::extents::ExtentSums;
-use crate::properties::{ExternalFile, Properties};
+use crate::properties::Properties;
 use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
 use crate::{TableBuilder, TableSummary, tombstones};
 
@@ -175,21 +175,11 @@ impl FastTableBuilder {
 
     fn complete_properties(&mut self, footer: &Footer) {
         let (config, properties) = (&self.config, &mut self.properties);
-        let is_filtered = config.filter_bits().is_some();
         properties.data_bytes = footer.data_bytes;
         properties.index_bytes = footer.nodes_bytes;
         properties.filter_bytes = footer.filter_bytes;
-        properties.whole_key_filtering = config.options.whole_key_filtering;
-        properties.prefix_filtering = config.prefix_extractor.is_some() && is_filtered;
-        properties.prefix_extractor = config.prefix_extractor.as_ref().map_or_else(String::new, |e| e.name());
-        if is_filtered {
-            properties.filter_policy = "bloomfilter".to_owned();
-        }
         properties.compression = "NoCompression".to_owned();
-        properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
-        if config.ingestable {
-            properties.external = Some(ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 });
-        }
+        config.describe(properties);
     }
 }
 

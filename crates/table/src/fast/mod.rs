@@ -12,7 +12,6 @@
 mod builder;
 mod cursor;
 mod estimate;
-mod extent;
 mod find;
 mod footer;
 mod group;
@@ -35,12 +34,12 @@ pub use self::builder::FastTableBuilder;
 pub(crate) use self::footer::MAGIC;
 
 use self::cursor::FastCursor;
-use self::extent::CheckedExtents;
 use self::footer::Footer;
 use self::group::Group;
 use self::heads::Heads;
 use self::node::Node;
 use crate::block::GlobalSeq;
+use crate::extents::CheckedExtents;
 use crate::filter::FilterQuestion;
 use crate::{Properties, ShareBytes, Table, TableReadOptions, TableValue, Visit, tombstones};
 
@@ -104,6 +103,15 @@ impl FastTable {
             self.check_extents(start + at, start + at + len)?;
         }
         Ok(node)
+    }
+
+    /// Compares the checksums of the extents that `start .. end` touches, each once.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    #[inline]
+    fn check_extents(&self, start: usize, end: usize) -> Result<()> {
+        self.extents.check(self.bytes(), start..end).map_err(|e| e.at_path(&self.path))
     }
 
     #[cold]

@@ -7,10 +7,10 @@ use base::{Error, Result};
 use vfs::ReadMapping;
 
 use super::FastTable;
-use super::extent::CheckedExtents;
-use super::footer::{FOOTER_BYTES, Footer};
+use super::footer::{EXTENT_BYTES, FOOTER_BYTES, Footer};
 use super::heads::Heads;
 use crate::block::{Block, GlobalSeq};
+use crate::extents::CheckedExtents;
 use crate::filter::FilterQuestion;
 use crate::reader::global_seq;
 use crate::{Properties, TableContext, tombstones};
@@ -56,7 +56,7 @@ impl FastTable {
             global: global_seq(&properties, context)?,
             filter: (footer.filter_bytes > 0).then(|| FilterQuestion::new(&properties, context)),
             tombstones: None,
-            extents: CheckedExtents::new(footer.checksums_at()),
+            extents: CheckedExtents::new(EXTENT_BYTES, footer.checksums_at()),
             statistics: context.statistics.clone(),
             mapping,
             footer,

@@ -4,7 +4,6 @@
 use base::{Error, ParsedKey, Result, key};
 
 use super::FastTable;
-use super::footer::EXTENT_BYTES;
 use super::group::{self, Group};
 use super::node::Node;
 use super::open::read_tail;
@@ -38,7 +37,7 @@ impl FastTable {
         if footer != self.footer || properties != self.properties {
             return Err(Error::corruption("the file has another table than the one that is open"));
         }
-        (0..(footer.checksums_at() as usize).div_ceil(EXTENT_BYTES)).try_for_each(|at| self.compare_extent(at))?;
+        self.extents.compare_all(self.bytes())?;
         let filter = match &self.filter {
             Some(question) if question.by_whole_keys() && !self.order.user.equal_keys_can_differ() => {
                 Some(self.filter(false)?)

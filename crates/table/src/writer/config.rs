@@ -12,6 +12,7 @@ use vfs::IoClass;
 
 use crate::footer::{FORMAT_VERSION_MIN, FORMAT_VERSION_WRITTEN_MAX};
 use crate::index::IndexFormat;
+use crate::properties::{ExternalFile, Properties};
 
 /// Key and value together. Offsets in a block have 32 bits; the rest is for what a block may hold before its last entry.
 const ENTRY_BYTES_MAX: usize = (4 << 30) - (64 << 20);
@@ -115,6 +116,21 @@ impl TableBuilderConfig {
         }
     }
 
+    /// Notes what the configuration says of filter, origin and use of the table.
+    pub(crate) fn describe(&self, properties: &mut Properties) {
+        let is_filtered = self.filter_bits().is_some();
+        properties.whole_key_filtering = self.options.whole_key_filtering;
+        properties.prefix_filtering = self.prefix_extractor.is_some() && is_filtered;
+        properties.prefix_extractor = self.prefix_extractor.as_ref().map_or_else(String::new, |e| e.name());
+        if is_filtered {
+            properties.filter_policy = "bloomfilter".to_string();
+        }
+        properties.set_origin(&self.origin, &self.order.user, &self.merge_operator);
+        if self.ingestable {
+            properties.external = Some(ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 });
+        }
+    }
+
     /// The format of the data index, once it is known whether separators need their trailers.
     pub(super) fn index_format(&self, needs_trailers: bool) -> IndexFormat {
         let version = self.options.format_version;
@@ -137,7 +153,7 @@ impl TableBuilderConfig {
     }
 
     /// Bits per key of the filter, where one is wanted and something goes into it.
-    pub(crate) fn filter_bits(&self) -> Option<f64> {
+    pub(super) fn filter_bits(&self) -> Option<f64> {
         let FilterPolicy { bits_per_key } = self.options.filter_policy;
         let wanted = self.options.whole_key_filtering || self.prefix_extractor.is_some();
         bits_per_key.filter(|_| wanted)

@@ -10,7 +10,7 @@ use crate::footer::Footer;
 use crate::handle::BlockHandle;
 use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
 use crate::metaindex::{self as meta_names, Metaindex};
-use crate::properties::{self, ExternalFile};
+use crate::properties;
 use crate::tombstones;
 
 impl BlockBasedTableBuilder {
@@ -154,19 +154,10 @@ impl BlockBasedTableBuilder {
         properties.index_type = config.options.index_type;
         properties.index_key_is_user_key = format.user_keys;
         properties.index_value_is_delta = format.delta_values;
-        properties.whole_key_filtering = config.options.whole_key_filtering;
-        properties.prefix_filtering = config.prefix_extractor.is_some() && config.filter_bits().is_some();
         properties.format_version = u64::from(config.options.format_version);
-        properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
-        properties.prefix_extractor = config.prefix_extractor.as_ref().map_or_else(String::new, |e| e.name());
-        if config.filter_bits().is_some() {
-            properties.filter_policy = "bloomfilter".to_string();
-        }
         properties.compression = property_name(config.compression).to_string();
         properties.compression_options = compression_options_text(config.compression, &config.compression_options);
-        if config.ingestable {
-            properties.external = Some(ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 });
-        }
+        config.describe(properties);
     }
 }
 
