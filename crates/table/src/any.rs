@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::Result;
 use vfs::{IoClass, RandomFile, Vfs};
 
-use crate::{BlockBasedTable, ConvertedTable, FastTable, Table, TableContext, converted, fast};
+use crate::{BlockBasedTable, ConvertedTable, FastTable, Table, TableContext, ZipTable, converted, fast, zip};
 
 /// What a table's file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub enum TableFormat {
     BlockBased,
     Converted,
     Fast,
+    Zip,
 }
 
 impl TableFormat {
@@ -26,6 +27,7 @@ impl TableFormat {
         Ok(match magic_of(file, file_bytes, class)? {
             Some(converted::MAGIC) => TableFormat::Converted,
             Some(fast::MAGIC) => TableFormat::Fast,
+            Some(zip::MAGIC) => TableFormat::Zip,
             _ => TableFormat::BlockBased,
         })
     }
@@ -42,6 +44,7 @@ pub enum AnyTable {
     BlockBased(Arc<BlockBasedTable>),
     Converted(Arc<ConvertedTable>),
     Fast(Arc<FastTable>),
+    Zip(Arc<ZipTable>),
 }
 
 impl AnyTable {
@@ -51,6 +54,7 @@ impl AnyTable {
             AnyTable::BlockBased(table) => table,
             AnyTable::Converted(table) => table,
             AnyTable::Fast(table) => table,
+            AnyTable::Zip(table) => table,
         }
     }
 
@@ -59,15 +63,16 @@ impl AnyTable {
             AnyTable::BlockBased(table) => &**table,
             AnyTable::Converted(table) => &**table,
             AnyTable::Fast(table) => &**table,
+            AnyTable::Zip(table) => &**table,
         }
     }
 }
 
 /// Opens the table in `file`, whose name is `path` and which has `file_bytes` bytes as far as the caller knows. A
-/// converted or fast table is mapped, by way of `vfs`.
+/// converted, fast or zip table is mapped, by way of `vfs`.
 ///
 /// # Errors
-/// As [`BlockBasedTable::open`], [`ConvertedTable::open`] and [`FastTable::open`].
+/// As [`BlockBasedTable::open`], [`ConvertedTable::open`], [`FastTable::open`] and [`ZipTable::open`].
 pub fn open_any(
     vfs: &dyn Vfs,
     file: Arc<dyn RandomFile>,
@@ -81,6 +86,7 @@ pub fn open_any(
             AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?)
         }
         TableFormat::Fast => AnyTable::Fast(FastTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
+        TableFormat::Zip => AnyTable::Zip(ZipTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
         TableFormat::BlockBased => AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?),
     })
 }

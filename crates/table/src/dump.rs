@@ -11,7 +11,7 @@ use memtable::image::Header;
 
 use crate::converted::FORMAT_VERSION;
 use crate::reader::Fetch;
-use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions};
+use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions, ZipTable};
 
 /// What of a table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum DumpPart {
     /// Footer and metaindex, or what the image says of itself.
     Layout,
     Properties,
-    /// Every data block: separator, first key where the index has it, where it lies. A fast table's groups; a converted
+    /// Every data block: separator, first key where the index has it, where it lies. A fast or zip table's groups; a converted
     /// table has none.
     Index,
     /// Every entry.
@@ -37,7 +37,9 @@ pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> 
         (DumpPart::Layout, AnyTable::Converted(table)) => return image_layout(table, line),
         (DumpPart::Layout, AnyTable::Fast(table)) => show(table.layout(), line),
         (DumpPart::Index, AnyTable::BlockBased(table)) => return index(table, line),
+        (DumpPart::Layout, AnyTable::Zip(table)) => show(table.layout(), line),
         (DumpPart::Index, AnyTable::Fast(table)) => return groups(table, line),
+        (DumpPart::Index, AnyTable::Zip(table)) => show(zip_groups(table), line),
         (DumpPart::Index, AnyTable::Converted(_)) => {}
         (DumpPart::Properties, table) => properties(table.table(), line),
         (DumpPart::Entries, table) => return entries(table.clone().into_table(), line),
@@ -137,6 +139,13 @@ fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<
 fn groups(table: &FastTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     table.for_each_group(|at, bytes, len, first_key| {
         line(&format!("{at}+{bytes}: {len} entries from {}", readable_internal(first_key)))
+    })
+}
+
+fn zip_groups(table: &ZipTable) -> impl Iterator<Item = String> {
+    table.groups().map(|(place, entries, separator)| {
+        let bytes = place.end - place.start;
+        format!("{}+{bytes}: {entries} entries behind {}", place.start, readable(separator))
     })
 }
 

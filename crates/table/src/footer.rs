@@ -8,6 +8,7 @@ use base::{Error, Result};
 use crate::converted::MAGIC as CONVERTED_MAGIC;
 use crate::fast::MAGIC as FAST_MAGIC;
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
+use crate::zip::MAGIC as ZIP_MAGIC;
 
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 /// LevelDB's magic, kept by format versions 0 and 1's oldest files.
@@ -147,6 +148,7 @@ fn check_magic(magic: u64) -> Result<()> {
         }
         CONVERTED_MAGIC => Err(Error::unsupported("a converted memtable, not a block-based table")),
         FAST_MAGIC => Err(Error::unsupported("a fast table, not a block-based one")),
+        ZIP_MAGIC => Err(Error::unsupported("a zip table, not a block-based one")),
         _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
         _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
     }

@@ -1,5 +1,6 @@
 //! Tables: sorted, immutable files of entries. Block-based tables are RocksDB's, byte for byte (`docs/format/table.md`);
-//! converted tables are memtables' images (`docs/format/converted.md`), fast tables are mapped (`docs/format/fast.md`).
+//! converted tables are memtables' images (`docs/format/converted.md`), fast tables are mapped (`docs/format/fast.md`),
+//! zip tables are compressed value by value (`docs/format/zip.md`).
 //!
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
@@ -27,6 +28,7 @@ pub mod sort;
 mod tombstones;
 pub mod values;
 mod writer;
+mod zip;
 
 pub use any::{AnyTable, TableFormat, open_any};
 pub use auto_sort::{AUTO_SORT_MEMORY_BYTES_DEFAULT, AutoSortSettings, AutoSortTableBuilder};
@@ -38,6 +40,7 @@ pub use fast::{FastTable, FastTableBuilder};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
+pub use zip::{ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTable, ZipTableBuilder};
 
 use std::sync::Arc;
 

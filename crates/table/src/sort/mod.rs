@@ -13,6 +13,7 @@ use base::{InternalOrder, UserOrder};
 
 pub use self::buffer::Buffer;
 pub use self::merge::Merge;
+pub(crate) use self::spill::unnamed_file;
 pub use self::spill::{Run, RunReader, RunShape, RunWriter, Sample, Spill};
 
 /// What records are sorted by. Of those whose keys are equal the one added last stays.

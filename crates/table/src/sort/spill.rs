@@ -47,11 +47,19 @@ impl Spill {
     /// # Errors
     /// What creating the file in `dir` yields.
     pub fn create(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<Spill>> {
-        let path = dir.join(format!(".spillway-sort-{:016x}", vfs.random_u64()));
-        let file = vfs.create_shared(&path)?;
-        vfs.remove_file(&path)?;
-        Ok(Arc::new(Spill { file, end: AtomicU64::new(0) }))
+        Ok(Arc::new(Spill { file: unnamed_file(vfs, dir)?, end: AtomicU64::new(0) }))
     }
+}
+
+/// A file in `dir` that has no name any more.
+///
+/// # Errors
+/// What creating it yields.
+pub(crate) fn unnamed_file(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<dyn SharedFile>> {
+    let path = dir.join(format!(".spillway-sort-{:016x}", vfs.random_u64()));
+    let file = vfs.create_shared(&path)?;
+    vfs.remove_file(&path)?;
+    Ok(file)
 }
 
 /// A sorted run.

@@ -120,7 +120,7 @@ pub fn reopened(vfs: &dyn Vfs, order: &InternalOrder) -> Result<Arc<ConvertedTab
     let bytes = file.len()?;
     match open_any(vfs, file, Path::new(TABLE), bytes, &context(order))? {
         AnyTable::Converted(table) => Ok(table),
-        AnyTable::BlockBased(_) | AnyTable::Fast(_) => panic!("a table of another kind"),
+        AnyTable::BlockBased(_) | AnyTable::Fast(_) | AnyTable::Zip(_) => panic!("a table of another kind"),
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod conformance;
 pub mod converted;
 pub mod fast;
+pub mod zip;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,157 @@
+//! Collects a table's entries. Codes and dictionary are made of all of them, so that nothing is written before the end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::key::{self, ParsedKey};
+use base::tombstone::RangeTombstone;
+use base::{Error, Result, SeqNo, ValueKind};
+use vfs::{AppendFile, Vfs};
+
+use super::finish::Output;
+use super::keys::KeyBounds;
+use super::spill::Spill;
+use crate::properties::Properties;
+use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
+use crate::{TableBuilder, TableSummary};
+
+/// Of a key: separators hold some keys whole.
+const KEY_BYTES_MAX: usize = 16 << 20;
+
+/// Memory where nothing else is said.
+pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;
+
+/// Bytes of codes, properties and footer, about.
+const TAIL_BYTES: u64 = 2500;
+
+/// What concerns zip tables alone.
+#[derive(Clone)]
+pub struct ZipSettings {
+    pub vfs: Arc<dyn Vfs>,
+    /// Where entries go that memory has no room for. Their file has no name for longer than it takes to remove it.
+    pub spill_dir: PathBuf,
+    /// Of entries, compressed fast, until the table is written; but for a chunk of 1 MiB, or the largest entry. Beside
+    /// them a builder has 8 bytes for each key where there is a filter, then 5 MiB to learn from, the index, and two
+    /// entries.
+    pub memory_bytes: usize,
+}
+
+/// Writes one zip table.
+pub struct ZipTableBuilder {
+    pub(super) config: TableBuilderConfig,
+    pub(super) output: Output,
+    pub(super) spill: Spill,
+    pub(super) filter: Option<FilterCollector>,
+    pub(super) tombstones: Vec<RangeTombstone>,
+    pub(super) properties: Properties,
+    pub(super) seqs: Option<(SeqNo, SeqNo)>,
+    /// Internal: of the table, and the one added last.
+    pub(super) first_key: Vec<u8>,
+    pub(super) last_key: Vec<u8>,
+    /// Of point entries.
+    pub(super) keys: Option<KeyBounds>,
+    pub(super) value_bytes: u64,
+    pub(super) value_bytes_max: u32,
+    pub(super) failed: bool,
+}
+
+impl ZipTableBuilder {
+    /// Of the options of block-based tables, those of filters and `verify_compression` count, but for partitions;
+    /// compression has no meaning here.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the file is not empty.
+    pub fn new(file: Box<dyn AppendFile>, mut config: TableBuilderConfig, settings: ZipSettings) -> Result<Self> {
+        config.options.partition_filters = false;
+        Ok(ZipTableBuilder {
+            output: Output::new(Sink::new(file, &config)?),
+            spill: Spill::new(settings, config.class)?,
+            filter: FilterCollector::new(&config),
+            tombstones: Vec::new(),
+            properties: Properties::default(),
+            seqs: None,
+            first_key: Vec::new(),
+            last_key: Vec::new(),
+            keys: None,
+            value_bytes: 0,
+            value_bytes_max: 0,
+            failed: false,
+            config,
+        })
+    }
+
+    fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        if self.failed {
+            return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
+        }
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::invalid_argument("a key too large for a zip table: 16 MiB at most"));
+        }
+        self.config.check_entry(key, value, entry)
+    }
+
+    fn count(&mut self, entry: &ParsedKey<'_>, key: &[u8], value: &[u8]) {
+        self.properties.count(entry.kind, key.len(), value.len());
+        let (smallest, largest) = self.seqs.unwrap_or((entry.seq, entry.seq));
+        self.seqs = Some((smallest.min(entry.seq), largest.max(entry.seq)));
+    }
+
+    fn add_entry(&mut self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        let trailer = key::pack_trailer(entry.seq, entry.kind as u8);
+        let is_new_key = self.config.check_order(&self.last_key, entry.user_key, trailer)?.is_gt();
+        self.spill.add(key, value)?;
+        if is_new_key && let Some(filter) = &mut self.filter {
+            filter.add(entry.user_key);
+        }
+        if self.last_key.is_empty() {
+            self.first_key.extend_from_slice(key);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        let bytes = entry.user_key.len() as u32;
+        let alone = KeyBounds { bytes_min: bytes, bytes_max: bytes, smallest_seq: entry.seq };
+        let bounds = self.keys.get_or_insert(alone);
+        bounds.bytes_min = bounds.bytes_min.min(bytes);
+        bounds.bytes_max = bounds.bytes_max.max(bytes);
+        bounds.smallest_seq = bounds.smallest_seq.min(entry.seq);
+        self.value_bytes += value.len() as u64;
+        self.value_bytes_max = self.value_bytes_max.max(value.len() as u32);
+        self.count(entry, key, value);
+        Ok(())
+    }
+}
+
+impl TableBuilder for ZipTableBuilder {
+    fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let entry = self.config.point_entry(internal_key)?;
+        self.check_entry(internal_key, value, &entry)?;
+        let added = self.add_entry(internal_key, value, &entry);
+        self.failed = added.is_err();
+        added
+    }
+
+    fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
+        self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
+        let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
+        entry.encode_to(&mut key);
+        self.count(&entry, &key, &tombstone.end);
+        self.tombstones.push(tombstone.clone());
+        Ok(())
+    }
+
+    fn entries(&self) -> u64 {
+        self.properties.entries
+    }
+
+    /// What fast compression makes of the entries, which is not far from what the table will have.
+    fn estimated_bytes(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, FilterCollector::estimated_bytes);
+        self.spill.estimated_bytes() + filter as u64 + TAIL_BYTES
+    }
+
+    fn finish(self: Box<Self>) -> Result<TableSummary> {
+        let path: PathBuf = self.config.path.clone();
+        self.finish_table().map_err(|e| e.at_path(path))
+    }
+}

@@ -1,0 +1,105 @@
+//! Point lookups.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+
+use base::metrics::{Ticker, tick};
+use base::{LookupKey, Result, SeqNo, ValueKind, key};
+
+use super::ZipTable;
+use crate::reader::unknown_kind;
+use crate::{TableReadOptions, TableValue};
+
+/// One huge key or value must not hold memory for good.
+const BUFFER_KEPT_MAX: usize = 256 << 10;
+
+/// Where lookups put keys and values together.
+#[derive(Default)]
+struct Buffers {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+thread_local! {
+    /// Two allocations for each thread.
+    static BUFFERS: Cell<Buffers> = const { Cell::new(Buffers { key: Vec::new(), value: Vec::new() }) };
+}
+
+impl ZipTable {
+    pub(super) fn get_many(
+        &self,
+        keys: &[&LookupKey],
+        options: &TableReadOptions,
+        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        let mut buffers = BUFFERS.take();
+        let result = keys.iter().enumerate().try_for_each(|(nth, key)| {
+            if !self.filter_allows(key, options.verify_checksums)? {
+                return Ok(());
+            }
+            self.get_at(key, options.verify_checksums, &mut buffers, &mut |seq, kind, value| {
+                visit(nth, seq, kind, value)
+            })
+        });
+        for buffer in [&mut buffers.key, &mut buffers.value] {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_KEPT_MAX);
+        }
+        BUFFERS.set(buffers);
+        result
+    }
+
+    #[inline]
+    fn filter_allows(&self, key: &LookupKey, verify: bool) -> Result<bool> {
+        let Some(question) = &self.filter else { return Ok(true) };
+        let ask = |part: &[u8]| Ok(self.filter(verify)?.may_match(part));
+        question.may_hold_key(key.user_key(), &self.order.user, &self.statistics, ask)
+    }
+
+    /// Shows the entries of one key.
+    fn get_at(
+        &self,
+        key: &LookupKey,
+        verify: bool,
+        buffers: &mut Buffers,
+        visit: &mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool,
+    ) -> Result<()> {
+        let (user_key, newest) = key::split(key.internal()).unwrap_or_default();
+        let order = &self.order.user;
+        let mut awaits_first = true;
+        let mut group = self.index.find(user_key, order);
+        while group < self.index.len() {
+            let place = self.index.place(group);
+            let mut entries = self.group(group, verify)?;
+            buffers.key.clear();
+            buffers.key.extend_from_slice(self.index.separator(group));
+            while let Some((stored, record)) =
+                entries.next(&mut buffers.key).map_err(|e| self.damaged(e, place.start))?
+            {
+                match order.compare(&buffers.key, user_key) {
+                    Ordering::Less => continue,
+                    Ordering::Greater => return Ok(()),
+                    Ordering::Equal => {}
+                }
+                let trailer = self.global.trailer(stored);
+                if trailer > newest {
+                    continue;
+                }
+                if std::mem::take(&mut awaits_first) && self.filter.as_ref().is_some_and(|f| f.by_whole_keys()) {
+                    tick(&self.statistics, Ticker::BloomFilterFullTruePositive, 1);
+                }
+                let kind = ValueKind::from_u8(trailer as u8).ok_or_else(|| unknown_kind(&trailer.to_le_bytes()))?;
+                let value = self.value(record, &mut buffers.value).map_err(|e| self.damaged(e, place.start))?;
+                if !visit(SeqNo(trailer >> 8), kind, value) {
+                    return Ok(());
+                }
+            }
+            group += 1;
+            // Only where it parts versions of one key is the key in the next group too.
+            if group >= self.index.len() || order.compare(self.index.separator(group), user_key).is_gt() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Finds where bytes of a value occur before: in the dictionary, and in the value itself.
+
+use super::{COPY_MIN, Source};
+
+/// Places looked at, at most.
+const DICTIONARY_TRIES_MAX: usize = 8;
+const VALUE_TRIES_MAX: usize = 4;
+/// A copy of that many bytes is good enough: nothing longer is looked for.
+const LONG_ENOUGH: usize = 128;
+
+/// Bytes of the dictionary that are hashed together: a shorter copy out of it is seldom worth its place.
+const DICTIONARY_HASHED: usize = 5;
+
+const NONE: u32 = u32::MAX;
+
+/// Places by the hash of the bytes there, the last first.
+struct Chains {
+    heads: Vec<u32>,
+    /// For each place the one before it with the same hash.
+    previous: Vec<u32>,
+    shift: u32,
+}
+
+impl Chains {
+    fn new(places: usize) -> Chains {
+        let bits = places.next_power_of_two().trailing_zeros().clamp(8, 17);
+        Chains { heads: vec![NONE; 1 << bits], previous: Vec::new(), shift: u64::BITS - bits }
+    }
+
+    #[inline]
+    fn hash(&self, bytes: u64) -> usize {
+        (bytes.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// Adds the next place, `bytes` being what is hashed there.
+    #[inline]
+    fn push(&mut self, bytes: u64) {
+        let (hash, place) = (self.hash(bytes), self.previous.len() as u32);
+        if let Some(head) = self.heads.get_mut(hash) {
+            self.previous.push(*head);
+            *head = place;
+        }
+    }
+
+    #[inline]
+    fn places(&self, bytes: u64, most: usize) -> impl Iterator<Item = u32> + '_ {
+        let first = self.heads.get(self.hash(bytes)).copied().filter(|place| *place != NONE);
+        let before = |place: &u32| self.previous.get(*place as usize).copied().filter(|place| *place != NONE);
+        std::iter::successors(first, before).take(most)
+    }
+
+    /// Forgets all places, in time proportional to them.
+    fn clear(&mut self, hashed: impl Iterator<Item = u64>) {
+        for bytes in hashed {
+            let hash = self.hash(bytes);
+            if let Some(head) = self.heads.get_mut(hash) {
+                *head = NONE;
+            }
+        }
+        self.previous.clear();
+    }
+}
+
+/// The places of a dictionary, and those of one value at a time.
+pub struct Matches {
+    dictionary: Vec<u8>,
+    in_dictionary: Chains,
+    in_value: Chains,
+}
+
+impl Matches {
+    pub fn new(dictionary: Vec<u8>) -> Matches {
+        let mut in_dictionary = Chains::new(dictionary.len());
+        dictionary.windows(DICTIONARY_HASHED).for_each(|bytes| in_dictionary.push(five(bytes)));
+        // A value's places are few, and forgotten with it.
+        Matches { dictionary, in_dictionary, in_value: Chains::new(1 << 12) }
+    }
+
+    /// Adds the next place of `value`.
+    #[inline]
+    pub fn push(&mut self, value: &[u8], at: usize) {
+        let rest = value.get(at..).unwrap_or_default();
+        if rest.len() >= COPY_MIN {
+            self.in_value.push(three(rest));
+        }
+    }
+
+    /// Forgets the places of `value`.
+    pub fn forget(&mut self, value: &[u8]) {
+        self.in_value.clear(value.windows(COPY_MIN).map(three));
+    }
+
+    /// Shows where bytes like those at `at` are, and how many: [`COPY_MIN`] at least; in the value, more each time. The
+    /// places of the value before `at` were added.
+    #[inline]
+    pub fn find(&self, value: &[u8], at: usize, mut show: impl FnMut(Source, usize)) {
+        let rest = value.get(at..).unwrap_or_default();
+        if rest.len() < COPY_MIN {
+            return;
+        }
+        let mut longest = COPY_MIN - 1;
+        for place in self.in_value.places(three(rest), VALUE_TRIES_MAX) {
+            let len = common(rest, value.get(place as usize..).unwrap_or_default(), longest);
+            if len > longest {
+                show(Source::Back(at as u32 - place), len);
+                longest = len;
+                if len >= LONG_ENOUGH {
+                    return;
+                }
+            }
+        }
+        if rest.len() < DICTIONARY_HASHED {
+            return;
+        }
+        for place in self.in_dictionary.places(five(rest), DICTIONARY_TRIES_MAX) {
+            let len = common(rest, self.dictionary.get(place as usize..).unwrap_or_default(), 0);
+            if len >= DICTIONARY_HASHED {
+                show(Source::Dictionary(place), len);
+                if len >= LONG_ENOUGH {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that both have in common at their starts; 0 where byte `longer_than` differs already.
+#[inline]
+fn common(a: &[u8], b: &[u8], longer_than: usize) -> usize {
+    if longer_than > 0 && a.get(longer_than) != b.get(longer_than) {
+        return 0;
+    }
+    let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    let mut len = 0;
+    for (x, y) in words {
+        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differing != 0 {
+            return len + (differing.trailing_zeros() / 8) as usize;
+        }
+        len += 8;
+    }
+    let rest = a.get(len..).unwrap_or_default().iter().zip(b.get(len..).unwrap_or_default());
+    len + rest.take_while(|(x, y)| x == y).count()
+}
+
+/// Five bytes, as a number.
+#[inline]
+fn five(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |&[a, b, c, d, e]| u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
+}
+
+/// Three bytes, as a number.
+#[inline]
+fn three(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |&[a, b, c]| u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]))
+}

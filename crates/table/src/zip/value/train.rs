@@ -1,0 +1,117 @@
+//! Makes dictionary and codes from some of a table's values.
+
+use base::Result;
+
+use super::super::classes::class_of;
+use super::super::huffman::Histogram;
+use super::matches::Matches;
+use super::parse::{Codes, Parser, Token};
+use super::{
+    After, CODE_LENGTHS, COPY_MIN, DICTIONARY_BYTES_MAX, FIRST_REGION, LITERALS, NEAR, SOURCES, Source, TOKENS,
+};
+
+/// A table has a byte of dictionary for so many bytes of values: it is a small part of the table even where these
+/// shrink to a tenth.
+const VALUE_BYTES_PER_DICTIONARY_BYTE: u64 = 64;
+/// Less is not worth its codes.
+const DICTIONARY_BYTES_MIN: usize = 1 << 10;
+
+/// Times that the values are cut with the codes made of the cut before: after two, little changes.
+const ROUNDS: usize = 3;
+
+/// What the values of a table share.
+#[derive(Clone, Debug, Default)]
+pub struct Trained {
+    pub dictionary: Vec<u8>,
+    /// [`CODE_LENGTHS`] of them.
+    pub code_lengths: Vec<u8>,
+}
+
+/// Bytes of the dictionary of a table with so many bytes of values; 0 for none.
+pub fn dictionary_bytes_for(value_bytes: u64) -> usize {
+    let bytes = (value_bytes / VALUE_BYTES_PER_DICTIONARY_BYTE).min(DICTIONARY_BYTES_MAX as u64) as usize;
+    if bytes < DICTIONARY_BYTES_MIN { 0 } else { bytes }
+}
+
+/// Trains on `samples`; one out of `stride` makes the codes.
+///
+/// # Errors
+/// `Corruption`: never, as the codes are this function's own.
+pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Result<Trained> {
+    let dictionary = match dictionary_bytes {
+        0 => Vec::new(),
+        // Samples that are too few or too short make none.
+        bytes => zstd::dict::from_samples(samples, bytes).unwrap_or_default(),
+    };
+    let mut matches = Matches::new(dictionary.clone());
+    let mut parser = Parser::default();
+    let mut code_lengths = guessed();
+    for _ in 0..ROUNDS {
+        let codes = Codes::new(&code_lengths, dictionary.len())?;
+        let mut counts = Counts::new();
+        for value in samples.iter().step_by(stride.max(1)) {
+            counts.add(parser.parse(value, &codes, &mut matches), &codes);
+        }
+        code_lengths = counts.lengths();
+    }
+    Ok(Trained { dictionary, code_lengths })
+}
+
+/// Lengths to begin with: all tokens alike, all sources alike.
+fn guessed() -> Vec<u8> {
+    let mut lengths = Vec::with_capacity(CODE_LENGTHS);
+    for symbols in [TOKENS, TOKENS, SOURCES] {
+        lengths.append(&mut Histogram::new(symbols).smoothed().lengths());
+    }
+    lengths
+}
+
+struct Counts {
+    after_literal: Histogram,
+    after_copy: Histogram,
+    sources: Histogram,
+}
+
+impl Counts {
+    fn new() -> Counts {
+        let tokens = Histogram::new(TOKENS);
+        Counts { after_literal: tokens.clone(), after_copy: tokens, sources: Histogram::new(SOURCES) }
+    }
+
+    fn add(&mut self, tokens: &[Token], codes: &Codes) {
+        let (mut after, mut near) = (After::Literal, 0);
+        for token in tokens {
+            let counts = match after {
+                After::Literal => &mut self.after_literal,
+                After::Copy => &mut self.after_copy,
+            };
+            match *token {
+                Token::Literal(byte) => {
+                    counts.count(usize::from(byte));
+                    after = After::Literal;
+                }
+                Token::Copy { source, len } => {
+                    counts.count(LITERALS + class_of(len - COPY_MIN as u32).0);
+                    self.sources.count(source_symbol(source, near, codes));
+                    if let Source::Dictionary(from) = source {
+                        near = from + len;
+                    }
+                    after = After::Copy;
+                }
+            }
+        }
+    }
+
+    fn lengths(&self) -> Vec<u8> {
+        [&self.after_literal, &self.after_copy, &self.sources].iter().flat_map(|h| h.smoothed().lengths()).collect()
+    }
+}
+
+fn source_symbol(source: Source, near: u32, codes: &Codes) -> usize {
+    match source {
+        Source::Back(back) => NEAR + class_of(back - 1).0,
+        Source::Dictionary(from) => {
+            codes.says_near(from, near).unwrap_or(FIRST_REGION + (from >> codes.region_bits) as usize)
+        }
+    }
+}
