@@ -107,7 +107,7 @@ impl Core {
     }
 
     fn pick(&self, duty: Duty, state: &mut State) -> Option<Job> {
-        if self.background_error().is_some() {
+        if self.read_only || self.background_error().is_some() {
             return None;
         }
         match duty {

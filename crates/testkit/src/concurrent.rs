@@ -56,7 +56,7 @@ impl Worker {
             let is_ingest = random.chance(self.ingests_percent);
             let ingest = self.operation(&mut random, operation, is_ingest);
             let last = if is_ingest { self.ingest(&ingest, &mut tables) } else { self.write(&ingest.batch) };
-            model.write(&ingest.changes(), Durability::default());
+            model.write(&ingest.changes(model.order()), Durability::default());
             points.push((last, model.contents(FAMILIES[0])));
         }
         History(points)

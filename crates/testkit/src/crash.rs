@@ -5,6 +5,8 @@
 //! The runs are deterministic, so that a script that is run again comes to the same operations. Each pass over the script
 //! takes one image in every step: in pass n, at the nth operation of the step.
 //!
+//! Some images are looked at by a reader first, which must see what a recovery finds.
+//!
 //! Families whose names begin with `unlogged` are written without the log, and only so: after a crash each of them may
 //! hold any state that it ever had.
 
@@ -14,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::{Db, ReadOptions};
+use spillway::{Db, OpenOptions, ReadOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::iterate::show;
@@ -91,6 +93,16 @@ pub struct Effort {
     pub stride: u64,
     /// Of the images, every so manieth is crashed a second time, in the midst of its recovery.
     pub second_crash_stride: u64,
+}
+
+/// Of the images, every so manieth is opened for reading only first.
+const READ_ONLY_STRIDE: u64 = 5;
+
+/// What is done to an image beside recovering it.
+#[derive(Clone, Copy)]
+struct Looks {
+    crash_again: bool,
+    read_only: bool,
 }
 
 /// What was tried.
@@ -187,9 +199,13 @@ impl Life {
             }
         }
         for (place, image) in images {
-            let again = (tried.recoveries + place.operation).is_multiple_of(effort.second_crash_stride);
+            let number = tried.recoveries + place.operation;
+            let looks = Looks {
+                crash_again: number.is_multiple_of(effort.second_crash_stride),
+                read_only: number.is_multiple_of(READ_ONLY_STRIDE),
+            };
             tried.recoveries += 1;
-            self.recover_from(&image, place, again).map_err(|failure| {
+            self.recover_from(&image, place, looks).map_err(|failure| {
                 let op = place.step.checked_sub(1).and_then(|index| self.script.ops.get(index));
                 let op = op.map_or_else(|| "open".to_owned(), Op::to_string);
                 format!("{place} ({op}): {failure}\n{}", self.script_through(place.step))
@@ -212,14 +228,20 @@ impl Life {
         }
     }
 
-    fn recover_from(&self, image: &Arc<MemoryVfs>, place: Place, crash_again: bool) -> Result<(), Failure> {
+    fn recover_from(&self, image: &Arc<MemoryVfs>, place: Place, looks: Looks) -> Result<(), Failure> {
+        let shown = if looks.read_only { shown_to_a_reader(image, self.profile)? } else { BTreeMap::new() };
         let expectation = self.expectation(place);
         let copy = image.crash_clone(place.operation, CrashPolicy::ProcessKilled);
         let start = copy.operations();
         let before = numbers(&copy)?;
         let runner = recover(&copy, self.profile, &expectation)?;
         let (found, recovery) = (runner.model.now(), start..copy.operations());
-        if crash_again {
+        for (name, pairs) in &shown {
+            if !same(pairs, &runner.model.contents(name)) {
+                return differ(format!("a reader saw in {name} what the recovery did not find"));
+            }
+        }
+        if looks.crash_again {
             let mut random = Random::new(place.operation);
             for _ in 0..3 {
                 let at = recovery.start + random.below((recovery.end - recovery.start).max(1));
@@ -295,13 +317,32 @@ pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expecta
     Ok(runner)
 }
 
+/// What a reader sees of each family; nothing where there is no database yet. It changes nothing.
+fn shown_to_a_reader(image: &Arc<MemoryVfs>, profile: Profile) -> Result<BTreeMap<String, Pairs>, Failure> {
+    let vfs: Arc<dyn Vfs> = image.clone();
+    let names = match Db::list_families(Path::new(DIR), &vfs) {
+        Ok(names) => names,
+        Err(e) if e.is_not_found() => return Ok(BTreeMap::new()),
+        Err(e) => return Err(e.into()),
+    };
+    let files = image.read_dir(Path::new(DIR))?;
+    let options = OpenOptions { read_only: true, ..profile.open_options(vfs, &names) };
+    let db = Db::open(DIR, &options)?;
+    let shown = names.iter().map(|name| Ok((name.clone(), read_all(&db, name)?))).collect::<Result<_, Failure>>()?;
+    db.close()?;
+    match image.read_dir(Path::new(DIR))? == files {
+        true => Ok(shown),
+        false => differ("a reader changed the directory"),
+    }
+}
+
 /// Finds the allowed point that equals what the database holds, and sets the model to it.
 fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure> {
     let names = runner.model.names().clone();
     let mut unlogged = Vec::new();
     let mut logged = Vec::new();
     for (name, incarnation) in names {
-        let held = read_all(runner, &name)?;
+        let held = read_all(runner.db(), &name)?;
         if name.starts_with("unlogged") {
             unlogged.push((incarnation, held))
         } else {
@@ -329,9 +370,9 @@ fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-fn read_all(runner: &Runner, name: &str) -> Result<Pairs, Failure> {
-    let Some(family) = runner.db().family(name) else { return differ(format!("the family {name} is not there")) };
-    let mut iterator = runner.db().iter(&family, &ReadOptions::default())?;
+fn read_all(db: &Db, name: &str) -> Result<Pairs, Failure> {
+    let Some(family) = db.family(name) else { return differ(format!("the family {name} is not there")) };
+    let mut iterator = db.iter(&family, &ReadOptions::default())?;
     let mut pairs = Pairs::new();
     let mut valid = iterator.seek_to_first();
     while valid {
@@ -342,9 +383,10 @@ fn read_all(runner: &Runner, name: &str) -> Result<Pairs, Failure> {
     Ok(pairs)
 }
 
+/// Whether the pairs are those, in whatever order.
 fn same(held: &Pairs, contents: &Contents) -> bool {
-    held.len() == contents.len()
-        && held.iter().zip(contents).all(|((key, value), (k, entry))| key == k && **value == *entry.value)
+    let is_same = |(key, value): &(Vec<u8>, Vec<u8>)| contents.get(key).is_some_and(|entry| **value == *entry.value);
+    held.len() == contents.len() && held.iter().all(is_same)
 }
 
 /// Says where the state differs from the first and the last that are allowed.
@@ -403,7 +445,7 @@ const AFTERLIFE: &str = "
 
 /// Goes on writing after a recovery, then loses power: what was synced must be there, upon what was recovered.
 fn go_on(mut runner: Runner, vfs: &Arc<MemoryVfs>, profile: Profile, seed: u64) -> Result<(), Failure> {
-    let afterlife = parse::script(AFTERLIFE).expect("it can be read");
+    let afterlife = parse::script(AFTERLIFE).expect("it can be read").arranged(&profile.order.order());
     for op in &afterlife.ops {
         runner.step(op).map_err(|e| e.context(&format!("after the recovery, {op}")))?;
     }

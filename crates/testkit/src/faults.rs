@@ -117,12 +117,12 @@ impl Life {
     /// Finds out what a failed operation did.
     fn after_error(&mut self, runner: &mut Runner, op: &Op) -> Result<(), Failure> {
         match op {
-            Op::Single(change, _) => self.after_failed_write(runner, std::slice::from_ref(change)),
-            Op::Batch(changes, _) => self.after_failed_write(runner, changes),
-            Op::Ingest(_) | Op::Commit(_) => {
-                let changes = std::mem::take(&mut runner.attempted);
-                self.after_failed_write(runner, &changes)
-            }
+            Op::Single(change, _) => self.after_failed_changes(runner, std::slice::from_ref(change)),
+            Op::Batch(changes, _) => self.after_failed_changes(runner, changes),
+            Op::Ingest(_) | Op::Commit(_) => match runner.attempted.take() {
+                Some(ingest) => self.after_failed_write(runner, runner.model.after_ingest(&ingest)),
+                None => Ok(()),
+            },
             Op::Create(name) | Op::Drop(name) => {
                 let mut there = runner.model.clone();
                 there.drop(name);
@@ -141,9 +141,13 @@ impl Life {
         }
     }
 
-    /// A failed write is not visible; or it is, whole, where only its sync failed.
-    fn after_failed_write(&mut self, runner: &mut Runner, changes: &[Change]) -> Result<(), Failure> {
+    fn after_failed_changes(&mut self, runner: &mut Runner, changes: &[Change]) -> Result<(), Failure> {
         let point = runner.model.after(&runner.model.applicable(changes));
+        self.after_failed_write(runner, point)
+    }
+
+    /// A failed write, which would have led to `point`, is not visible; or it is, whole, where only its sync failed.
+    fn after_failed_write(&mut self, runner: &mut Runner, point: Point) -> Result<(), Failure> {
         let without = match runner.check() {
             Ok(()) => {
                 self.uncertain.push(point);

@@ -1,7 +1,10 @@
 //! Random scripts. Few keys, so that they meet again; values of such sizes that memtables fill up within a script.
 
-use crate::ingest::{File, Ingest, Source, Way};
+use std::collections::VecDeque;
+
+use crate::ingest::{Demands, File, Ingest, Source, Way};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
+use crate::order::{KeyOrder, arrange};
 use crate::profile::Profile;
 use crate::random::Random;
 
@@ -10,18 +13,28 @@ const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
 const PREPARED: [&str; 2] = ["p", "q"];
 const ITERATORS: [&str; 2] = ["i", "j"];
 
+/// Deleted keys that are remembered: old enough that compactions have seen them.
+const DELETED_MAX: usize = 30;
+
 /// A script of `len` operations, decided by the seed.
 pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
-    let mut generator = Generator { random: Random::new(seed), keys: 0, long_values: 0 };
+    let Profile { order, behind, .. } = *profile;
+    let mut generator =
+        Generator { random: Random::new(seed), order, behind, deleted: VecDeque::new(), keys: 0, long_values: 0 };
     generator.keys = *generator.random.pick(&[4, 30, 300]);
     generator.long_values = *generator.random.pick(&[0, 20, 60]);
     let mut ops = vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())];
     ops.extend((0..len).map(|_| generator.op()));
-    Script { profile: profile.name.to_owned(), ops }
+    Script { profile: profile.to_string(), ops }
 }
 
 struct Generator {
     random: Random,
+    order: KeyOrder,
+    /// Ingests come from behind too.
+    behind: bool,
+    /// The last keys that were deleted, which must stay so whatever comes from behind.
+    deleted: VecDeque<Key>,
     /// How many different keys there are.
     keys: u64,
     /// Percent of the values that are thousands of bytes long.
@@ -30,7 +43,7 @@ struct Generator {
 
 impl Generator {
     fn op(&mut self) -> Op {
-        match self.random.below(1040) {
+        match self.random.below(1044) {
             0..480 => Op::Single(self.change(), self.durability()),
             480..560 => {
                 let changes = (0..1 + self.random.below(12)).map(|_| self.change()).collect();
@@ -46,6 +59,8 @@ impl Generator {
             1030..1034 => Op::Prepare(self.name(&PREPARED), self.ingest()),
             1034..1038 => Op::Commit(self.name(&PREPARED)),
             1038..1040 => Op::Abandon(self.name(&PREPARED)),
+            1040..1043 => Op::ReadOnly { closed: false },
+            1043 => Op::ReadOnly { closed: true },
             667..675 => Op::Create(self.name(&FAMILIES)),
             675..680 => Op::Drop(self.name(&FAMILIES)),
             680..690 => Op::Reopen,
@@ -55,7 +70,9 @@ impl Generator {
                 let (family, range) = (self.name(&FAMILIES), self.range());
                 Op::Scan { family, range, reverse: self.random.chance(50) }
             }
-            800..830 => Op::Iterate { name: self.name(&ITERATORS), family: self.name(&FAMILIES), range: self.range() },
+            800..830 => {
+                Op::Iterate { name: self.name(&ITERATORS), family: self.name(&FAMILIES), range: self.prefix_range() }
+            }
             830..985 => Op::Move(self.name(&ITERATORS), self.step()),
             985..990 => Op::Close(self.name(&ITERATORS)),
             _ => Op::Check,
@@ -64,8 +81,8 @@ impl Generator {
 
     fn compact(&mut self) -> Op {
         let (mut from, mut to) = (self.maybe_key(), self.maybe_key());
-        if to.is_some() && from > to {
-            std::mem::swap(&mut from, &mut to);
+        if let (Some(from), Some(to)) = (&mut from, &mut to) {
+            arrange(&self.order.order(), from, to);
         }
         Op::Compact { family: self.name(&FAMILIES), from, to, force: self.random.chance(30) }
     }
@@ -80,7 +97,11 @@ impl Generator {
         let action = match self.random.below(100) {
             0..48 => Action::Put(key, self.value(&family)),
             48..60 => Action::Put(self.single_key(), self.value(&family)),
-            60..72 => Action::Delete(key),
+            60..72 => {
+                self.deleted.push_front(key.clone());
+                self.deleted.truncate(DELETED_MAX);
+                Action::Delete(key)
+            }
             72..80 => Action::SingleDelete(self.single_key()),
             80..93 => Action::Merge(key, self.operand(&family)),
             _ => {
@@ -93,20 +114,30 @@ impl Generator {
 
     /// Mostly a narrow range: wide ones leave nothing behind that could fill levels.
     fn span_from(&mut self, key: Key) -> (Key, Key) {
-        let other = if self.random.chance(80) { [&*key, b"!"].concat() } else { self.key() };
-        let mut ends = [key, other];
-        ends.sort();
-        let [start, end] = ends;
+        let (mut start, mut end) = match self.random.chance(80) {
+            true => (key.clone(), self.order.a_little_behind(&key)),
+            false => (key, self.key()),
+        };
+        arrange(&self.order.order(), &mut start, &mut end);
         (start, end)
     }
 
     fn ingest(&mut self) -> Ingest {
         let way = *self.random.pick(&Way::ALL);
         let source = *self.random.pick(&Source::ALL);
-        let mut ingest = Ingest { way, source, verified: self.random.chance(20), ..Ingest::default() };
+        let demands = self.demands();
+        if demands.behind && self.random.chance(80) {
+            return self.ingest_behind(Ingest { way, source, demands, ..Ingest::default() });
+        }
+        let mut ingest = Ingest { way, source, verified: self.random.chance(20), demands, ..Ingest::default() };
+        if (demands.numberless || demands.bottommost) && self.random.chance(60) {
+            let family = self.name(&FAMILIES);
+            return Ingest { files: vec![self.fresh_file(family)], source: Source::Linked, ..ingest };
+        }
+        let excises_percent = if demands == Demands::default() { 40 } else { 5 }; // most demands forbid them
         for _ in 0..1 + self.random.below(3) {
             let family = self.name(&FAMILIES);
-            if self.random.chance(30) {
+            if self.random.chance(excises_percent) {
                 let key = self.key();
                 let (start, end) = self.span_from(key);
                 ingest.excises.push((family.clone(), start, end));
@@ -117,6 +148,43 @@ impl Generator {
             ingest.batch = (0..1 + self.random.below(5)).map(|_| self.change()).collect();
         }
         ingest
+    }
+
+    /// Mostly none.
+    fn demands(&mut self) -> Demands {
+        let mut demands = Demands { behind: self.behind && self.random.chance(40), ..Demands::default() };
+        if self.random.chance(35) {
+            let (_, field) = *self.random.pick(&Demands::ALL);
+            *field(&mut demands) = true;
+        }
+        demands
+    }
+
+    /// Such as is not refused for what it is: a table or two, narrow, as none ever leaves the last level.
+    fn ingest_behind(&mut self, mut ingest: Ingest) -> Ingest {
+        if ingest.source == Source::Numbered {
+            ingest.source = Source::Copied;
+        }
+        for _ in 0..1 + self.random.below(2) {
+            let family = self.name(&FAMILIES);
+            let mut file = self.file(&family);
+            file.entries.truncate(3);
+            if let Some(key) = self.deleted.pop_back().filter(|_| self.random.chance(50)) {
+                file.entries = vec![Action::Put(key, self.value(&family))];
+            }
+            ingest.files.push(file);
+        }
+        ingest
+    }
+
+    /// A table of keys that hardly any other has, so that it overlaps nothing.
+    fn fresh_file(&mut self, family: String) -> File {
+        let first = self.random.below(2000);
+        let put = |number: u64| {
+            let value = if family.starts_with("sum") { Value::Number(number) } else { Value::text("fresh") };
+            Action::Put(format!("f{:04}", first + number).into_bytes(), value)
+        };
+        File { entries: (0..1 + self.random.below(3)).map(put).collect(), family }
     }
 
     /// A table, of keys from all over or from one place.
@@ -144,12 +212,14 @@ impl Generator {
     }
 
     fn durability(&mut self) -> Durability {
-        match self.random.below(20) {
+        let hasty = self.random.chance(25);
+        let durability = match self.random.below(20) {
             0 => Durability { sync: true, ..Durability::default() },
             1 => Durability { disable_wal: true, flush: self.random.chance(30), ..Durability::default() },
             2 => Durability { flush: self.random.chance(20), sync: self.random.chance(30), ..Durability::default() },
             _ => Durability::default(),
-        }
+        };
+        Durability { hasty, ..durability }
     }
 
     fn key(&mut self) -> Key {
@@ -195,7 +265,11 @@ impl Generator {
         if self.random.chance(50) {
             return Range { snapshot, ..Range::default() };
         }
-        Range { snapshot, from: self.maybe_key(), to: self.maybe_key() }
+        Range { snapshot, from: self.maybe_key(), to: self.maybe_key(), prefix: false }
+    }
+
+    fn prefix_range(&mut self) -> Range {
+        Range { prefix: self.random.chance(25), ..self.range() }
     }
 
     fn step(&mut self) -> Step {

@@ -6,14 +6,21 @@
 //! prepare p blocking; file users; put a 1      done up to the commit
 //! commit p
 //! abandon p
+//! ingest behind; file users; put a 1           under everything there is
+//! ingest direct numberless bottommost; file users; put a 1
 //! ```
+//!
+//! What it asks for on top ([`Demands`]) can be the reason to refuse it: then nothing has changed.
 //!
 //! The excises come first, then the files as they stand, then the batch. A file has each key once, and its range
 //! deletions do not touch its own entries. What names a family that does not exist is left out.
 
 use std::fmt;
 
+use base::{Error, ErrorKind, UserOrder};
+
 use crate::ops::{Action, Change, Key};
+use crate::order::arrange;
 
 /// Which of the ways an ingest takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +69,54 @@ impl Source {
     }
 }
 
+/// What an ingest asks for on top of its way. It is refused where it cannot have that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Under everything there is, without numbers (`ingest_behind`).
+    pub behind: bool,
+    /// Into the last level (`fail_if_not_bottommost_level`).
+    pub bottommost: bool,
+    /// Without a need for numbers (`allow_global_seqno` off).
+    pub numberless: bool,
+    /// Without stopping writers for a flush (`allow_blocking_flush` off).
+    pub unblocking: bool,
+    /// Without waiting (`no_slowdown`).
+    pub hasty: bool,
+}
+
+/// Where a demand stands.
+type DemandField = fn(&mut Demands) -> &mut bool;
+
+impl Demands {
+    /// Each by its word.
+    pub const ALL: [(&str, DemandField); 5] = [
+        ("behind", |demands| &mut demands.behind),
+        ("bottommost", |demands| &mut demands.bottommost),
+        ("numberless", |demands| &mut demands.numberless),
+        ("unblocking", |demands| &mut demands.unblocking),
+        ("hasty", |demands| &mut demands.hasty),
+    ];
+
+    pub(crate) fn words(mut self) -> impl Iterator<Item = &'static str> {
+        Demands::ALL.into_iter().filter(move |(_, field)| *field(&mut self)).map(|(word, _)| word)
+    }
+
+    /// Whether an error is one that the documentation has for what is asked for.
+    pub fn explain(&self, error: &Error) -> bool {
+        let reasons = [
+            (self.behind, "behind"),
+            (self.bottommost, "fail_if_not_bottommost_level"),
+            (self.numberless, "allow_global_seqno"),
+            (self.unblocking, "allow_blocking_flush"),
+        ];
+        match error.kind() {
+            ErrorKind::InvalidArgument => reasons.iter().any(|(asked, name)| *asked && error.message().contains(name)),
+            ErrorKind::Busy => self.hasty && error.message().contains("no_slowdown"),
+            _ => false,
+        }
+    }
+}
+
 /// A table to be made and brought in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -72,13 +127,14 @@ pub struct File {
 impl File {
     /// What the file does to its family, in an order that says the same: range deletions first, then keys, ascending,
     /// each once.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self, order: &UserOrder) -> Vec<Change> {
         let is_range = |action: &&Action| matches!(action, Action::DeleteRange(..));
         let ranges = self.entries.iter().filter(is_range);
         let mut points: Vec<&Action> = self.entries.iter().filter(|action| !is_range(action)).collect();
-        points.sort_by(|a, b| a.key().cmp(b.key()));
+        points.sort_by(|a, b| order.compare(a.key(), b.key()));
         points.dedup_by(|a, b| a.key() == b.key());
-        let ranges = ranges.filter(|action| matches!(action, Action::DeleteRange(start, end) if start < end));
+        let ranges = ranges
+            .filter(|action| matches!(action, Action::DeleteRange(start, end) if order.compare(start, end).is_lt()));
         ranges.chain(points).map(|action| Change { family: self.family.clone(), action: action.clone() }).collect()
     }
 }
@@ -89,6 +145,7 @@ pub struct Ingest {
     pub source: Source,
     /// Every block is read beforehand.
     pub verified: bool,
+    pub demands: Demands,
     /// At most one for each family.
     pub excises: Vec<(String, Key, Key)>,
     pub files: Vec<File>,
@@ -102,13 +159,20 @@ impl Ingest {
     }
 
     /// All of it as writes one after the other.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self, order: &UserOrder) -> Vec<Change> {
         let excise = |(family, start, end): &(String, Key, Key)| Change {
             family: family.clone(),
             action: Action::DeleteRange(start.clone(), end.clone()),
         };
-        let files = self.files.iter().flat_map(File::changes);
+        let files = self.files.iter().flat_map(|file| file.changes(order));
         self.excises.iter().map(excise).chain(files).chain(self.batch.iter().cloned()).collect()
+    }
+
+    /// Puts the ends of all ranges into an order of keys.
+    pub(crate) fn arrange(&mut self, order: &UserOrder) {
+        self.excises.iter_mut().for_each(|(_, start, end)| arrange(order, start, end));
+        let actions = self.files.iter_mut().flat_map(|file| &mut file.entries);
+        actions.chain(self.batch.iter_mut().map(|change| &mut change.action)).for_each(|action| action.arrange(order));
     }
 
     /// Every ingest that lacks one thing of this one.
@@ -132,6 +196,12 @@ impl Ingest {
         if self.source != Source::Copied || self.verified {
             all.push(Ingest { source: Source::Copied, verified: false, ..self.clone() });
         }
+        for (_, field) in Demands::ALL {
+            let mut lesser = self.clone();
+            if std::mem::take(field(&mut lesser.demands)) {
+                all.push(lesser);
+            }
+        }
         if self.way != Way::Flushable {
             all.push(Ingest { way: Way::Flushable, ..self.clone() });
         }
@@ -153,6 +223,9 @@ impl fmt::Display for Ingest {
         }
         if self.verified {
             f.write_str(" verified")?;
+        }
+        for word in self.demands.words() {
+            write!(f, " {word}")?;
         }
         for (family, start, end) in &self.excises {
             let range = Action::DeleteRange(start.clone(), end.clone());
@@ -187,22 +260,23 @@ mod tests {
     fn a_file_is_its_ranges_then_its_keys_each_once() {
         let ingest =
             ingest("ingest flushable; file f; put b 1; delete-range a c; put a 2; merge b 3; delete-range d d");
-        let shown: Vec<String> = ingest.changes().iter().map(Change::to_string).collect();
+        let shown: Vec<String> = ingest.changes(&UserOrder::Bytewise).iter().map(Change::to_string).collect();
         assert_eq!(shown, ["delete-range f a c", "put f a 2", "put f b 1"]);
     }
 
     #[test]
     fn what_is_less_lacks_one_thing() {
-        let whole = ingest("ingest direct moved; excise f a b; file f; put a 1; put b 2; batch; put f c 1");
+        let whole = ingest("ingest direct moved hasty; excise f a b; file f; put a 1; put b 2; batch; put f c 1");
         let lesser: Vec<String> = whole.lesser().iter().map(Ingest::to_string).collect();
         let expected = [
-            "direct moved; file f; put a 1; put b 2; batch; put f c 1",
-            "direct moved; excise f a b; batch; put f c 1",
-            "direct moved; excise f a b; file f; put b 2; batch; put f c 1",
-            "direct moved; excise f a b; file f; put a 1; batch; put f c 1",
-            "direct moved; excise f a b; file f; put a 1; put b 2",
-            "direct; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
-            "flushable moved; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
+            "direct moved hasty; file f; put a 1; put b 2; batch; put f c 1",
+            "direct moved hasty; excise f a b; batch; put f c 1",
+            "direct moved hasty; excise f a b; file f; put b 2; batch; put f c 1",
+            "direct moved hasty; excise f a b; file f; put a 1; batch; put f c 1",
+            "direct moved hasty; excise f a b; file f; put a 1; put b 2",
+            "direct hasty; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
+            "direct moved; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
+            "flushable moved hasty; excise f a b; file f; put a 1; put b 2; batch; put f c 1",
         ];
         assert_eq!(lesser, expected);
     }

@@ -1,109 +1,123 @@
 //! Compares reads with the model: lookups, whole scans, and iterators that live on while the database changes.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
+use base::UserOrder;
+use base::extend::PrefixExtractor;
 use spillway::{Db, DbIterator, Family, ReadOptions, Snapshot};
 
-use crate::model::Contents;
+use crate::model::{Contents, Entry};
 use crate::ops::{Key, Range, Step};
 use crate::run::{Failure, differ};
 
-/// Looks keys up one by one and all at once.
-pub(crate) fn compare_gets(
-    db: &Db,
-    family: &Family,
-    contents: &Contents,
-    keys: &[Key],
-    snapshot: Option<&Snapshot>,
-) -> Result<(), Failure> {
-    let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
-    let borrowed: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-    let many = db.multi_get(family, &borrowed, &options)?;
-    if many.len() != keys.len() {
-        return differ(format!("multi-get of {} keys gave {} answers", keys.len(), many.len()));
-    }
-    for (key, of_many) in keys.iter().zip(many) {
-        let expected = contents.get(key).map(|entry| &*entry.value);
-        let single = db.get(family, key, &options)?;
-        if single.as_deref() != expected {
-            return differ(format!("get {}: {}", show(key), versus(single.as_deref(), expected)));
-        }
-        let of_many = of_many?;
-        if of_many.as_deref() != expected {
-            return differ(format!("multi-get {}: {}", show(key), versus(of_many.as_deref(), expected)));
-        }
-    }
-    Ok(())
+/// A family, and what it should show.
+pub(crate) struct Expected<'a> {
+    pub db: &'a Db,
+    pub family: &'a Family,
+    pub order: &'a UserOrder,
+    pub contents: &'a Contents,
 }
 
-/// Scans from end to end.
-pub(crate) fn compare_scan(
-    db: &Db,
-    family: &Family,
-    contents: &Contents,
-    options: &ReadOptions,
-    reverse: bool,
-) -> Result<(), Failure> {
-    let mut iterator = db.iter(family, options)?;
-    let way = if reverse { "backward" } else { "forward" };
-    let expected = contents.range::<Key, _>(bounds(&options.iterate_lower_bound, &options.iterate_upper_bound));
-    let mut expected: Vec<_> = expected.collect();
-    if reverse {
-        expected.reverse();
+impl Expected<'_> {
+    /// The pairs within bounds, in order.
+    fn pairs(&self, from: Option<&Key>, to: Option<&Key>) -> Vec<(&Key, &Entry)> {
+        let is_before = |key: &Key, bound: &Key| self.order.compare(key, bound).is_lt();
+        let within =
+            |key: &Key| from.is_none_or(|from| !is_before(key, from)) && to.is_none_or(|to| is_before(key, to));
+        let mut pairs: Vec<_> = self.contents.iter().filter(|(key, _)| within(key)).collect();
+        pairs.sort_by(|(a, _), (b, _)| self.order.compare(a, b));
+        pairs
     }
-    let mut valid = if reverse { iterator.seek_to_last() } else { iterator.seek_to_first() };
-    for (key, entry) in expected {
-        if !valid {
-            iterator.status()?;
-            return differ(format!("the scan {way} ended before {}", show(key)));
-        }
-        if iterator.key() != key.as_slice() {
-            return differ(format!("the scan {way} shows {} instead of {}", show(iterator.key()), show(key)));
-        }
-        if iterator.value() != &*entry.value {
-            let what = versus(Some(iterator.value()), Some(&entry.value));
-            return differ(format!("the scan {way}, {}: {what}", show(key)));
-        }
-        valid = if reverse { iterator.prev() } else { iterator.next() };
-    }
-    if valid {
-        return differ(format!("the scan {way} shows {} beyond the end", show(iterator.key())));
-    }
-    iterator.status()?;
-    Ok(())
-}
 
-/// Both scans, and lookups of every key and of its neighbours that are not there.
-pub(crate) fn compare_all(
-    db: &Db,
-    family: &Family,
-    contents: &Contents,
-    snapshot: Option<&Snapshot>,
-) -> Result<(), Failure> {
-    let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
-    compare_scan(db, family, contents, &options, false)?;
-    compare_scan(db, family, contents, &options, true)?;
-    let absent = contents.keys().step_by(3).map(|key| [key, &b"\0"[..]].concat());
-    let keys: Vec<Key> = contents.keys().cloned().chain(absent).collect();
-    compare_gets(db, family, contents, &keys, snapshot)
+    /// Looks keys up one by one and all at once.
+    pub fn compare_gets(&self, keys: &[Key], snapshot: Option<&Snapshot>) -> Result<(), Failure> {
+        let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
+        let borrowed: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let many = self.db.multi_get(self.family, &borrowed, &options)?;
+        if many.len() != keys.len() {
+            return differ(format!("multi-get of {} keys gave {} answers", keys.len(), many.len()));
+        }
+        for (key, of_many) in keys.iter().zip(many) {
+            let expected = self.contents.get(key).map(|entry| &*entry.value);
+            let single = self.db.get(self.family, key, &options)?;
+            if single.as_deref() != expected {
+                return differ(format!("get {}: {}", show(key), versus(single.as_deref(), expected)));
+            }
+            let of_many = of_many?;
+            if of_many.as_deref() != expected {
+                return differ(format!("multi-get {}: {}", show(key), versus(of_many.as_deref(), expected)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans from end to end.
+    pub fn compare_scan(&self, options: &ReadOptions, reverse: bool) -> Result<(), Failure> {
+        let mut iterator = self.db.iter(self.family, options)?;
+        let way = if reverse { "backward" } else { "forward" };
+        let mut expected = self.pairs(options.iterate_lower_bound.as_ref(), options.iterate_upper_bound.as_ref());
+        if reverse {
+            expected.reverse();
+        }
+        let mut valid = if reverse { iterator.seek_to_last() } else { iterator.seek_to_first() };
+        for (key, entry) in expected {
+            if !valid {
+                iterator.status()?;
+                return differ(format!("the scan {way} ended before {}", show(key)));
+            }
+            if iterator.key() != key.as_slice() {
+                return differ(format!("the scan {way} shows {} instead of {}", show(iterator.key()), show(key)));
+            }
+            if iterator.value() != &*entry.value {
+                let what = versus(Some(iterator.value()), Some(&entry.value));
+                return differ(format!("the scan {way}, {}: {what}", show(key)));
+            }
+            valid = if reverse { iterator.prev() } else { iterator.next() };
+        }
+        if valid {
+            return differ(format!("the scan {way} shows {} beyond the end", show(iterator.key())));
+        }
+        iterator.status()?;
+        Ok(())
+    }
+
+    /// Both scans, and lookups of every key and of its neighbours that are not there.
+    pub fn compare_all(&self, snapshot: Option<&Snapshot>) -> Result<(), Failure> {
+        let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
+        self.compare_scan(&options, false)?;
+        self.compare_scan(&options, true)?;
+        let absent = self.contents.keys().step_by(3).map(|key| [key, &b"\0"[..]].concat());
+        let keys: Vec<Key> = self.contents.keys().cloned().chain(absent).collect();
+        self.compare_gets(&keys, snapshot)
+    }
+
+    /// What an iterator over the range must go on showing.
+    pub fn hold(
+        &self,
+        iterator: DbIterator,
+        range: &Range,
+        prefixes: Option<Arc<dyn PrefixExtractor>>,
+    ) -> HeldIterator {
+        let pairs = self.pairs(range.from.as_ref(), range.to.as_ref());
+        let pairs = pairs.into_iter().map(|(key, entry)| (key.clone(), entry.clone())).collect();
+        HeldIterator { iterator, order: self.order.clone(), pairs, position: None, prefixes, prefix: None }
+    }
 }
 
 /// An iterator, what it must go on showing, and where it should stand.
 pub(crate) struct HeldIterator {
     iterator: DbIterator,
-    /// The pairs within the bounds.
-    contents: Arc<Contents>,
-    position: Option<Key>,
+    order: UserOrder,
+    /// Within the bounds, in order.
+    pairs: Vec<(Key, Entry)>,
+    /// A place in them.
+    position: Option<usize>,
+    /// Where it ends with the prefix of what it sought.
+    prefixes: Option<Arc<dyn PrefixExtractor>>,
+    prefix: Option<Key>,
 }
 
 impl HeldIterator {
-    pub(crate) fn new(iterator: DbIterator, contents: &Contents, range: &Range) -> Self {
-        let within = contents.range::<Key, _>(bounds(&range.from, &range.to));
-        let contents = Arc::new(within.map(|(key, entry)| (key.clone(), entry.clone())).collect());
-        HeldIterator { iterator, contents, position: None }
-    }
-
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
         let found = match step {
             Step::First => self.iterator.seek_to_first(),
@@ -118,43 +132,45 @@ impl HeldIterator {
         if found != self.iterator.valid() {
             return differ(format!("`{step}` returned {found}, and the iterator says {}", !found));
         }
-        let shown = found.then(|| self.iterator.key());
-        if shown != self.position.as_deref() {
-            return differ(format!(
-                "`{step}` went to {:?}, not {:?}",
-                shown.map(show),
-                self.position.as_deref().map(show)
-            ));
+        let expected = self.position.and_then(|at| self.pairs.get(at));
+        let (shown, expected_key) = (found.then(|| self.iterator.key()), expected.map(|(key, _)| key.as_slice()));
+        if shown != expected_key {
+            return differ(format!("`{step}` went to {:?}, not {:?}", shown.map(show), expected_key.map(show)));
         }
-        let value = self.position.as_ref().and_then(|key| self.contents.get(key)).map(|entry| &*entry.value);
+        let value = expected.map(|(_, entry)| &*entry.value);
         if found && Some(self.iterator.value()) != value {
             return differ(format!("`{step}`: {}", versus(Some(self.iterator.value()), value)));
         }
         Ok(())
     }
 
-    fn expected(&self, step: &Step) -> Option<Key> {
-        let range = |from, to| self.contents.range::<[u8], _>((from, to)).map(|(key, _)| key.clone());
-        let from_start = |to| range(Bound::Unbounded, to).next_back();
-        let to_end = |from| range(from, Bound::Unbounded).next();
+    /// Where a step should lead; notes the prefix that it sets.
+    fn expected(&mut self, step: &Step) -> Option<usize> {
+        let place = match step {
+            Step::First => 0,
+            Step::Last => self.pairs.len().checked_sub(1)?,
+            Step::Seek(target) => self.count(|order, key| order.compare(key, target).is_lt()),
+            Step::SeekForPrev(target) => self.count(|order, key| order.compare(key, target).is_le()).checked_sub(1)?,
+            Step::Next => self.position? + 1,
+            Step::Prev => self.position?.checked_sub(1)?,
+        };
+        let found = self.pairs.get(place).map(|(key, _)| key);
         match step {
-            Step::First => to_end(Bound::Unbounded),
-            Step::Last => from_start(Bound::Unbounded),
-            Step::Seek(key) => to_end(Bound::Included(key)),
-            Step::SeekForPrev(key) => from_start(Bound::Included(key)),
-            Step::Next => self.position.as_ref().and_then(|key| to_end(Bound::Excluded(key))),
-            Step::Prev => self.position.as_ref().and_then(|key| from_start(Bound::Excluded(key))),
+            Step::First | Step::Last => self.prefix = found.and_then(|key| self.prefix_of(key)),
+            Step::Seek(target) | Step::SeekForPrev(target) => self.prefix = self.prefix_of(target),
+            Step::Next | Step::Prev => {}
         }
+        let goes_on = |key: &Key| self.prefix.is_none() || self.prefix_of(key) == self.prefix;
+        found.is_some_and(goes_on).then_some(place)
     }
-}
 
-/// A range that is empty, not wrong, where its ends cross.
-fn bounds(from: &Option<Key>, to: &Option<Key>) -> (Bound<Key>, Bound<Key>) {
-    let lower = from.clone().map_or(Bound::Unbounded, Bound::Included);
-    match (from, to) {
-        (Some(from), Some(to)) if from >= to => (Bound::Excluded(from.clone()), Bound::Included(from.clone())),
-        (_, Some(to)) => (lower, Bound::Excluded(to.clone())),
-        (_, None) => (lower, Bound::Unbounded),
+    /// How many pairs stand before the first whose key is not `before`.
+    fn count(&self, before: impl Fn(&UserOrder, &Key) -> bool) -> usize {
+        self.pairs.partition_point(|(key, _)| before(&self.order, key))
+    }
+
+    fn prefix_of(&self, key: &Key) -> Option<Key> {
+        self.prefixes.as_ref()?.prefix(key).map(<[u8]>::to_vec)
     }
 }
 

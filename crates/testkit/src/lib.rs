@@ -2,7 +2,8 @@
 //! faults that both drive.
 //!
 //! - [`ops`], [`ingest`], [`parse`]: the language, as data and as text. [`generate`]: random scripts. [`shrink`]: short ones.
-//! - [`profile`]: the options that scripts run under. [`model`]: what a database should hold, at each point of its life.
+//! - [`profile`], [`order`]: the options that scripts run under, and orders of keys. [`model`]: what a database should hold,
+//!   at each point of its life.
 //! - [`run`]: a script on engine and model, compared. [`crash`]: what every crash during a script leaves behind.
 //!   [`faults`]: what a script does whose file system fails.
 //! - [`gate`], [`threads`], [`concurrent`]: for tests with real threads. [`tables`]: tables to ingest.
@@ -16,6 +17,7 @@ pub mod ingest;
 mod iterate;
 pub mod model;
 pub mod ops;
+pub mod order;
 pub mod parse;
 pub mod profile;
 pub mod random;

@@ -1,81 +1,29 @@
 //! What a database should hold: ordered maps, with the state after each write kept, so that what a crash left can be
 //! compared with every prefix of the history.
+//!
+//! An ingest from behind is a point of the history too, though snapshots of earlier ones show it: see
+//! [`Model::put_behind`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
-use base::extend::MergeOperator;
-use base::merge;
+use base::UserOrder;
 
+use self::state::Rules;
+pub use self::state::{Contents, Entry, State};
+pub use self::verdict::{Circumstances, Verdict, is_contradictory};
 use crate::ingest::{File, Ingest};
-use crate::ops::{Action, Change, Durability, Key};
-use crate::profile;
+use crate::ops::{Action, Change, Durability};
+
+mod state;
+mod touched;
+mod verdict;
 
 /// A family's life: one name that is dropped and created again has two.
 pub type Incarnation = u32;
 
 /// The default family's.
 pub const DEFAULT: Incarnation = 0;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub value: Arc<[u8]>,
-}
-
-/// The pairs of one family.
-pub type Contents = BTreeMap<Key, Entry>;
-
-/// The pairs of all families at one point of the history. Clones share what did not change.
-#[derive(Clone, Debug, Default)]
-pub struct State {
-    families: BTreeMap<Incarnation, Arc<Contents>>,
-    /// Keys that were overwritten, merged, or deleted other than by a single-delete. A single-delete of one of these is
-    /// not defined: what it takes away may uncover an older version.
-    rewritten: BTreeMap<Incarnation, Arc<BTreeSet<Key>>>,
-}
-
-impl State {
-    fn can_be_deleted_singly(&self, family: Incarnation, key: &Key) -> bool {
-        let rewritten = self.rewritten.get(&family).is_some_and(|keys| keys.contains(key));
-        !rewritten && self.contents(family).contains_key(key)
-    }
-
-    /// Empty for a family that did not exist yet.
-    pub fn contents(&self, family: Incarnation) -> Arc<Contents> {
-        self.families.get(&family).cloned().unwrap_or_default()
-    }
-
-    fn apply(&mut self, family: Incarnation, action: &Action, operator: &dyn MergeOperator) {
-        let contents = Arc::make_mut(self.families.entry(family).or_default());
-        let mut rewritten = Vec::new();
-        match action {
-            Action::Put(key, value) => {
-                let before = contents.insert(key.clone(), Entry { value: value.bytes().into() });
-                rewritten.extend(before.map(|_| key.clone()));
-            }
-            Action::Delete(key) => rewritten.extend(contents.remove(key).map(|_| key.clone())),
-            Action::SingleDelete(key) => drop(contents.remove(key)),
-            Action::Merge(key, operand) => {
-                let before = contents.get(key).map(|entry| &*entry.value);
-                let merged = operator.full_merge(key, before, &[&operand.bytes()]);
-                let value = merged.expect("built-in operators merge anything").into();
-                contents.insert(key.clone(), Entry { value });
-                rewritten.push(key.clone());
-            }
-            Action::DeleteRange(start, end) => {
-                let covered = (Bound::Included(start.clone()), Bound::Excluded(end.clone()));
-                if start < end {
-                    rewritten.extend(contents.range(covered).map(|(key, _)| key.clone()));
-                    rewritten.iter().for_each(|key| drop(contents.remove(key)));
-                }
-            }
-        }
-        if !rewritten.is_empty() {
-            Arc::make_mut(self.rewritten.entry(family).or_default()).extend(rewritten);
-        }
-    }
-}
 
 /// A point of the history.
 #[derive(Clone, Debug)]
@@ -88,6 +36,7 @@ pub struct Point {
 /// The database as it should be.
 #[derive(Clone, Debug)]
 pub struct Model {
+    order: UserOrder,
     names: BTreeMap<String, Incarnation>,
     next: Incarnation,
     /// Point 0 is the empty database; point n is the state after the nth write that was acknowledged.
@@ -99,6 +48,7 @@ pub struct Model {
 impl Default for Model {
     fn default() -> Self {
         Model {
+            order: UserOrder::Bytewise,
             names: BTreeMap::from([("default".to_owned(), DEFAULT)]),
             next: 1,
             history: vec![Point { state: State::default(), touched: BTreeSet::new() }],
@@ -108,6 +58,16 @@ impl Default for Model {
 }
 
 impl Model {
+    /// The same where keys have another order; what is there already must not depend on it.
+    #[must_use]
+    pub fn ordered(self, order: UserOrder) -> Model {
+        Model { order, ..self }
+    }
+
+    pub fn order(&self) -> &UserOrder {
+        &self.order
+    }
+
     pub fn names(&self) -> &BTreeMap<String, Incarnation> {
         &self.names
     }
@@ -158,7 +118,7 @@ impl Model {
         for (family, start, end) in &ingest.excises {
             let action = Action::DeleteRange(start.clone(), end.clone());
             let twice = kept.excises.iter().any(|(other, ..)| other == family);
-            if start < end
+            if self.order.compare(start, end).is_lt()
                 && !twice
                 && !self.apply_to(&mut state, &[Change { family: family.clone(), action }]).is_empty()
             {
@@ -166,7 +126,10 @@ impl Model {
             }
         }
         for file in &ingest.files {
-            let changes = self.apply_to(&mut state, &file.changes());
+            let changes = match ingest.demands.behind {
+                true => self.applicable_behind(file),
+                false => self.apply_to(&mut state, &file.changes(&self.order)),
+            };
             if !changes.is_empty() {
                 let entries = changes.into_iter().map(|change| change.action).collect();
                 kept.files.push(File { family: file.family.clone(), entries });
@@ -174,6 +137,22 @@ impl Model {
         }
         kept.batch = self.apply_to(&mut state, &ingest.batch);
         kept
+    }
+
+    /// What applies of a table from behind: nothing of keys that were deleted singly, and no such deletion, as those are
+    /// defined for one version only. Of families whose writes the log does not have, nothing: it would survive them.
+    fn applicable_behind(&self, file: &File) -> Vec<Change> {
+        let Some(family) = self.family(&file.family).filter(|_| !file.family.starts_with("unlogged")) else {
+            return Vec::new();
+        };
+        let touched = self.state().touched(family);
+        let mut changes = file.changes(&self.order);
+        changes.retain(|Change { action, .. }| match action {
+            Action::SingleDelete(_) => false,
+            Action::DeleteRange(..) => true,
+            point => !touched.was_deleted_singly(point.key()),
+        });
+        changes
     }
 
     fn apply_to(&self, state: &mut State, changes: &[Change]) -> Vec<Change> {
@@ -185,7 +164,7 @@ impl Model {
             {
                 continue;
             }
-            state.apply(family, &change.action, &*operator_of(&change.family));
+            state.apply(family, &change.action, &Rules::of(&change.family, &self.order));
             kept.push(change.clone());
         }
         kept
@@ -196,15 +175,44 @@ impl Model {
         let mut point = Point { state: self.state().clone(), touched: BTreeSet::new() };
         for change in changes {
             let Some(family) = self.family(&change.family) else { continue };
-            point.state.apply(family, &change.action, &*operator_of(&change.family));
+            point.state.apply(family, &change.action, &Rules::of(&change.family, &self.order));
             point.touched.insert(family);
         }
         point
     }
 
+    /// The point that an ingest would lead to.
+    pub fn after_ingest(&self, ingest: &Ingest) -> Point {
+        if !ingest.demands.behind {
+            return self.after(&ingest.changes(&self.order));
+        }
+        let touched = ingest.files.iter().filter_map(|file| self.family(&file.family)).collect();
+        let mut state = self.state().clone();
+        self.put_behind(ingest, &mut state);
+        Point { state, touched }
+    }
+
+    /// Has a state show what an ingest put behind it.
+    pub fn put_behind(&self, ingest: &Ingest, state: &mut State) {
+        for file in &ingest.files {
+            let Some(family) = self.family(&file.family) else { continue };
+            state.put_behind(family, file, &Rules::of(&file.family, &self.order));
+        }
+    }
+
+    /// Notes an ingest that was done.
+    pub fn ingest(&mut self, ingest: &Ingest, durability: Durability) {
+        let point = self.after_ingest(ingest);
+        self.push_acknowledged(point, durability);
+    }
+
     /// Notes a write that was acknowledged.
     pub fn write(&mut self, changes: &[Change], durability: Durability) {
         let point = self.after(changes);
+        self.push_acknowledged(point, durability);
+    }
+
+    fn push_acknowledged(&mut self, point: Point, durability: Durability) {
         self.history.push(point);
         if durability.sync || durability.flush {
             self.sync(); // what is flushed is in a table, and no table is durable ahead of its log (F1)
@@ -238,80 +246,15 @@ impl Model {
     /// The model at the end of a history, nothing of which is known to survive power loss.
     pub fn at(history: &[Point], names: BTreeMap<String, Incarnation>) -> Model {
         let next = names.values().max().map_or(1, |last| last + 1);
-        Model { names, next, history: history.to_vec(), durable: 0 }
+        Model { order: UserOrder::Bytewise, names, next, history: history.to_vec(), durable: 0 }
     }
 
     /// Takes over what was found in a family whose writes are not in the log, and so in no order with the others.
     pub fn adopt(&mut self, family: Incarnation, contents: Arc<Contents>) {
         let point = self.history.last_mut().expect("point 0 is always there");
-        point.state.families.insert(family, contents);
+        point.state.replace(family, contents);
     }
-}
-
-fn operator_of(family: &str) -> Arc<dyn MergeOperator> {
-    merge::by_name(profile::merge_operator(family)).expect("the operator is built in")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ops::Op;
-    use crate::parse;
-
-    fn written(model: &mut Model, line: &str) -> usize {
-        let (changes, durability) = match parse::op(line).unwrap() {
-            Op::Single(change, durability) => (vec![change], durability),
-            Op::Batch(changes, durability) => (changes, durability),
-            other => panic!("no write: {other}"),
-        };
-        let changes = model.applicable(&changes);
-        model.write(&changes, durability);
-        changes.len()
-    }
-
-    fn shown(model: &Model, family: &str) -> String {
-        let contents = model.contents(family);
-        let pairs = contents
-            .iter()
-            .map(|(key, entry)| format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(&entry.value)));
-        pairs.collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn writes_make_points_of_the_history() {
-        let mut model = Model::default();
-        written(&mut model, "put default a 1 sync");
-        written(&mut model, "batch merge default a 2; put default b 1; put default c 1");
-        written(&mut model, "delete-range default b c");
-        assert_eq!(shown(&model, "default"), "a=1,2 c=1");
-        assert_eq!((model.now(), model.durable()), (3, 1));
-        model.flushed("default");
-        assert_eq!(model.durable(), 3);
-        model.rewind(1);
-        assert_eq!(shown(&model, "default"), "a=1");
-    }
-
-    #[test]
-    fn single_deletes_are_taken_only_where_they_are_defined() {
-        let mut model = Model::default();
-        written(&mut model, "batch put default once 1; put default twice 1; put default twice 2");
-        assert_eq!(written(&mut model, "single-delete default once"), 1);
-        assert_eq!(written(&mut model, "single-delete default once"), 0);
-        assert_eq!(written(&mut model, "single-delete default twice"), 0);
-        assert_eq!(shown(&model, "default"), "twice=2");
-        written(&mut model, "batch put default once 2; delete default once; put default once 3");
-        assert_eq!(written(&mut model, "single-delete default once"), 0, "a version may be left below the deletion");
-    }
-
-    #[test]
-    fn a_family_created_again_is_another() {
-        let mut model = Model::default();
-        model.create("f");
-        written(&mut model, "put f a 1");
-        let before = model.family("f");
-        model.drop("f");
-        model.create("f");
-        assert_ne!(model.family("f"), before);
-        assert_eq!(shown(&model, "f"), "");
-    }
-}
+mod tests;

@@ -12,6 +12,8 @@
 //! iterate i users @s from=a to=c
 //! move i seek-for-prev b
 //! scan users @s reverse
+//! put users zoe 1 hasty             does not wait: may be refused
+//! read-only                         what a reader of the directory sees
 //! ingest flushable; excise users a c; file users; put a 1; delete-range b d; batch; put users e 1
 //! reopen
 //! ```
@@ -21,7 +23,10 @@
 
 use std::fmt;
 
+use base::UserOrder;
+
 use crate::ingest::{Ingest, Way, without};
+use crate::order::arrange;
 use crate::random::Random;
 
 /// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
@@ -76,6 +81,12 @@ impl Action {
         }
     }
 
+    pub(crate) fn arrange(&mut self, order: &UserOrder) {
+        if let Action::DeleteRange(start, end) = self {
+            arrange(order, start, end);
+        }
+    }
+
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Action::Put(..) => "put",
@@ -110,6 +121,8 @@ pub struct Durability {
     pub disable_wal: bool,
     /// Ends with the flush of the families it touched.
     pub flush: bool,
+    /// Fails where it would have to wait, and has done nothing then.
+    pub hasty: bool,
 }
 
 /// What a read is asked to show.
@@ -119,6 +132,8 @@ pub struct Range {
     pub snapshot: Option<String>,
     pub from: Option<Key>,
     pub to: Option<Key>,
+    /// An iterator ends where the prefix does of what it sought.
+    pub prefix: bool,
 }
 
 /// A step of an iterator.
@@ -160,6 +175,10 @@ pub enum Op {
     Create(String),
     Drop(String),
     Reopen,
+    /// Opens the directory for reading only, and compares: beside the open database, or while it is closed.
+    ReadOnly {
+        closed: bool,
+    },
     Get(String, Key),
     MultiGet(String, Vec<Key>),
     Scan {
@@ -223,7 +242,8 @@ impl fmt::Display for Change {
 
 impl Durability {
     fn words(self) -> impl Iterator<Item = &'static str> {
-        let words = [(self.sync, "sync"), (self.disable_wal, "unlogged"), (self.flush, "flushed")];
+        let words =
+            [(self.sync, "sync"), (self.disable_wal, "unlogged"), (self.flush, "flushed"), (self.hasty, "hasty")];
         words.into_iter().filter(|(set, _)| *set).map(|(_, word)| word)
     }
 }
@@ -239,7 +259,7 @@ impl fmt::Display for Range {
         if let Some(to) = &self.to {
             write!(f, " to={}", Word(to))?;
         }
-        Ok(())
+        if self.prefix { f.write_str(" prefix") } else { Ok(()) }
     }
 }
 
@@ -276,13 +296,14 @@ impl fmt::Display for Op {
             Op::Release(name) => write!(f, "release {name}"),
             Op::Flush(families) => write!(f, "flush {}", families.join(" ")),
             Op::Compact { family, from, to, force } => {
-                let range = Range { snapshot: None, from: from.clone(), to: to.clone() };
+                let range = Range { from: from.clone(), to: to.clone(), ..Range::default() };
                 write!(f, "compact {family}{range}{}", if *force { " force" } else { "" })
             }
             Op::Checkpoint => f.write_str("checkpoint"),
             Op::Create(family) => write!(f, "create {family}"),
             Op::Drop(family) => write!(f, "drop {family}"),
             Op::Reopen => f.write_str("reopen"),
+            Op::ReadOnly { closed } => write!(f, "read-only{}", if *closed { " closed" } else { "" }),
             Op::Get(family, key) => write!(f, "get {family} {}", Word(key)),
             Op::MultiGet(family, keys) => {
                 write!(f, "multi-get {family}")?;
@@ -310,6 +331,23 @@ impl Script {
                 }
             }
         }
+    }
+
+    /// Has all ranges begin before they end in an order of keys, so that what was written for one says something in others.
+    #[must_use]
+    pub fn arranged(mut self, order: &UserOrder) -> Script {
+        for op in &mut self.ops {
+            match op {
+                Op::Single(change, _) => change.action.arrange(order),
+                Op::Batch(changes, _) => changes.iter_mut().for_each(|change| change.action.arrange(order)),
+                Op::Ingest(ingest) | Op::Prepare(_, ingest) => ingest.arrange(order),
+                Op::Compact { from: Some(from), to: Some(to), .. } => arrange(order, from, to),
+                Op::Scan { range: Range { from: Some(from), to: Some(to), .. }, .. }
+                | Op::Iterate { range: Range { from: Some(from), to: Some(to), .. }, .. } => arrange(order, from, to),
+                _ => {}
+            }
+        }
+        self
     }
 }
 

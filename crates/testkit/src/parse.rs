@@ -2,7 +2,7 @@
 
 use std::str::SplitWhitespace;
 
-use crate::ingest::{File, Ingest, Source, Way};
+use crate::ingest::{Demands, File, Ingest, Source, Way};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
 
 /// What is wrong with a script, with the line.
@@ -52,13 +52,18 @@ pub fn op(line: &str) -> Result<Op, ParseError> {
         "flush" => Op::Flush(words.rest()),
         "compact" => {
             let family = words.name("family")?;
-            let (range, force) = words.range("force")?;
-            Op::Compact { family, from: range.from, to: range.to, force }
+            let (Range { from, to, .. }, force) = words.range("force")?;
+            Op::Compact { family, from, to, force }
         }
         "checkpoint" => Op::Checkpoint,
         "create" => Op::Create(words.name("family")?),
         "drop" => Op::Drop(words.name("family")?),
         "reopen" => Op::Reopen,
+        "read-only" => match words.0.next() {
+            None => Op::ReadOnly { closed: false },
+            Some("closed") => Op::ReadOnly { closed: true },
+            Some(word) => return Err(format!("`{word}` says nothing of a read-only opening")),
+        },
         "get" => Op::Get(words.name("family")?, words.key()?),
         "multi-get" => {
             let family = words.name("family")?;
@@ -111,9 +116,11 @@ fn ingest(text: &str) -> Result<Ingest, ParseError> {
     for word in parts.next().unwrap_or_default().split_whitespace() {
         let way = Way::ALL.into_iter().find(|way| way.word() == word);
         let source = Source::ALL.into_iter().find(|source| source.word() == word);
-        match (way, source, word) {
+        let demand = Demands::ALL.into_iter().find(|(name, _)| *name == word);
+        match (way, source, demand, word) {
             (Some(way), ..) => ingest.way = way,
-            (_, Some(source), _) => ingest.source = source,
+            (_, Some(source), ..) => ingest.source = source,
+            (_, _, Some((_, field)), _) => *field(&mut ingest.demands) = true,
             (.., "verified") => ingest.verified = true,
             (.., word) => return Err(format!("`{word}` says nothing of an ingest")),
         }
@@ -140,7 +147,8 @@ fn set_durability(durability: &mut Durability, word: &str) -> Result<(), ParseEr
         "sync" => durability.sync = true,
         "unlogged" => durability.disable_wal = true,
         "flushed" => durability.flush = true,
-        _ => return Err(format!("`{word}` is none of `sync`, `unlogged` and `flushed`")),
+        "hasty" => durability.hasty = true,
+        _ => return Err(format!("`{word}` is none of `sync`, `unlogged`, `flushed` and `hasty`")),
     }
     Ok(())
 }
@@ -204,6 +212,8 @@ impl Words<'_> {
                 range.from = Some(unescape(key)?);
             } else if let Some(key) = word.strip_prefix("to=") {
                 range.to = Some(unescape(key)?);
+            } else if word == "prefix" {
+                range.prefix = true;
             } else if word == flag {
                 flagged = true;
             } else {
@@ -251,7 +261,7 @@ put users ann 1
 put users \x00\xff "" sync
 put users bob x*500 unlogged
 put users bob x*500 unlogged flushed
-put users bob noise:7:5000
+put users bob noise:7:5000 hasty
 delete users ""
 single-delete users once
 merge sums n u64:7 sync
@@ -260,6 +270,7 @@ batch put users a 1; merge sums n u64:3; delete-range users b c; sync
 ingest flushable; file users; put a 1; delete b; single-delete c; merge d 1; delete-range e f; file sums; merge n u64:1
 ingest direct linked verified; excise users a c; excise sums "" z
 ingest blocking moved; excise users a c; file users; put a x*500; batch; put users q 1; merge sums n u64:1
+ingest flushable behind bottommost numberless unblocking hasty; file users; put a 1
 prepare p flush-first numbered; file users; put a 1
 commit p
 abandon p
@@ -275,6 +286,9 @@ get users a
 multi-get users a b ""
 scan users @s from=a to=b reverse
 iterate i users @s from=a
+iterate i users from=a prefix
+read-only
+read-only closed
 move i first
 move i last
 move i seek b

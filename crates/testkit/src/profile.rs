@@ -1,19 +1,48 @@
 //! Options to run scripts under, by name: small ones, so that a short script meets full memtables, new logs, several
 //! levels and a new MANIFEST.
+//!
+//! Each set can be varied in its order of keys, its memtable, and by families that are ingested behind: the name goes on
+//! with words that say so, as in `tiny reverse trie-file behind`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions, apply_string};
 use spillway::OpenOptions;
 use vfs::Vfs;
 
-/// A set of options. A family's merge operator follows from its name: see [`merge_operator`].
+use crate::order::KeyOrder;
+use crate::random::Random;
+
+/// A set of options, or a variant of one. A family's merge operator follows from its name: see [`merge_operator`].
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub name: &'static str,
     db: &'static str,
     family: &'static str,
+    pub order: KeyOrder,
+    /// Every family has a level for what is ingested from behind.
+    pub behind: bool,
+    /// Of [`MEMTABLES`], in the place of the set's own.
+    memtable: Option<(&'static str, &'static str)>,
 }
+
+/// Memtables that variants have, by the words that name them: an option string in this list is all that it takes to have
+/// scripts run with one.
+const MEMTABLES: [(&str, &str); 6] = [
+    ("trie", "trie"),
+    ("trie-dump", r#"trie:{"convert_to_sst":"kDumpMem"}"#),
+    ("trie-file", r#"trie:{"convert_to_sst":"kFileMmap"}"#),
+    ("skip-list-dump", r#"skip_list:{"convert_to_sst":"kDumpMem"}"#),
+    ("skip-list-file", r#"skip_list:{"convert_to_sst":"kFileMmap"}"#),
+    ("sorted-hash", "sorted_hash"),
+];
+
+/// The word of families that are ingested behind.
+const BEHIND: &str = "behind";
+
+const PLAIN: Profile =
+    Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; the first is the one to begin with.
 pub const ALL: [Profile; 8] = [
@@ -22,12 +51,14 @@ pub const ALL: [Profile; 8] = [
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
         family: "write_buffer_size=64K;target_file_size_base=16K;max_bytes_for_level_base=32K;\
                  max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2;compression=kNoCompression",
+        ..PLAIN
     },
     Profile {
         name: "vector",
         db: "log_file_bytes=64K;log_backing=pwrite;max_manifest_file_size=1024",
         family: "write_buffer_size=64K;memtable_factory=vector;target_file_size_base=8K;max_bytes_for_level_base=16K;\
                  max_bytes_for_level_multiplier=2;level0_file_num_compaction_trigger=3;compression=kLZ4Compression",
+        ..PLAIN
     },
     Profile {
         name: "static-levels",
@@ -35,24 +66,27 @@ pub const ALL: [Profile; 8] = [
         family: "write_buffer_size=64K;level_compaction_dynamic_level_bytes=false;target_file_size_base=4K;\
                  max_bytes_for_level_base=8K;max_bytes_for_level_multiplier=2;level0_file_num_compaction_trigger=2;\
                  num_levels=4;compression=kNoCompression;max_sequential_skip_in_iterations=1",
+        ..PLAIN
     },
     Profile {
         name: "partitioned",
         db: "log_file_bytes=64K;db_write_buffer_size=200K;large_batch_bytes=10K",
         family: "write_buffer_size=128K;min_write_buffer_number_to_merge=2;max_write_buffer_number=4;\
                  target_file_size_base=32K;max_bytes_for_level_base=64K;compression=kZSTD;\
-                 memtable_prefix_bloom_size_ratio=0.1;memtable_whole_key_filtering=true;\
+                 prefix_extractor=fixed:3;memtable_prefix_bloom_size_ratio=0.1;memtable_whole_key_filtering=true;\
                  block_based_table_factory={block_size=512;index_type=kTwoLevelIndexSearch;partition_filters=true;\
                  filter_policy=bloomfilter:10:false;metadata_block_size=256;block_cache=64K;\
                  cache_index_and_filter_blocks=true;data_block_index_type=kDataBlockBinaryAndHash}",
+        ..PLAIN
     },
+    // Memtables stay in the queue, and with them the ingests above them.
     Profile {
-        // Memtables stay in the queue, and with them the ingests above them.
         name: "queued",
         db: "log_file_bytes=64K",
         family: "write_buffer_size=64K;min_write_buffer_number_to_merge=16;max_write_buffer_number=40;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
-                 level0_file_num_compaction_trigger=2;compression=kNoCompression",
+                 level0_file_num_compaction_trigger=2;compression=kNoCompression;prefix_extractor=capped:3",
+        ..PLAIN
     },
     Profile {
         // Memtables lie in files, which become tables.
@@ -74,12 +108,16 @@ pub const ALL: [Profile; 8] = [
         name: "defaults",
         db: "",
         family: "block_based_table_factory={filter_policy=bloomfilter:10:false;index_type=kBinarySearchWithFirstKey}",
+        ..PLAIN
     },
 ];
 
-/// The profile of that name.
+/// The profile of that name, or the variant.
 pub fn by_name(name: &str) -> Option<Profile> {
-    ALL.into_iter().find(|profile| profile.name == name)
+    let mut words = name.split_whitespace();
+    let first = words.next()?;
+    let plain = ALL.into_iter().find(|profile| profile.name == first)?;
+    words.try_fold(plain, Profile::with)
 }
 
 /// The merge operator that families of this name have: sums for `sum...`, else strings joined by commas.
@@ -87,17 +125,63 @@ pub fn merge_operator(family: &str) -> &'static str {
     if family.starts_with("sum") { "uint64add" } else { "stringappend" }
 }
 
+impl fmt::Display for Profile {
+    /// The name that [`by_name`] knows it by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if self.order != KeyOrder::default() {
+            write!(f, " {}", self.order.word())?;
+        }
+        if let Some((word, _)) = self.memtable {
+            write!(f, " {word}")?;
+        }
+        if self.behind { write!(f, " {BEHIND}") } else { Ok(()) }
+    }
+}
+
 impl Profile {
+    /// The variant that a word of its name asks for.
+    fn with(self, word: &str) -> Option<Profile> {
+        if word == BEHIND {
+            return Some(Profile { behind: true, ..self });
+        }
+        if let Some(order) = KeyOrder::ALL.into_iter().find(|order| order.word() == word) {
+            return Some(Profile { order, ..self });
+        }
+        let memtable = MEMTABLES.into_iter().find(|(name, _)| *name == word)?;
+        Some(Profile { memtable: Some(memtable), ..self })
+    }
+
+    /// One of the variants: seeds one after the other meet them all before long.
+    pub fn variant(self, seed: u64) -> Profile {
+        let mut random = Random::new(seed);
+        let order = match random.below(10) {
+            0..5 => KeyOrder::Bytewise,
+            5..8 => KeyOrder::Reverse,
+            _ => KeyOrder::Shortlex,
+        };
+        let memtable = random.chance(60).then(|| *random.pick(&MEMTABLES));
+        Profile { order, memtable, behind: random.chance(25), ..self }
+    }
+
     pub fn db_options(&self) -> DbOptions {
         let mut options =
             DbOptions { create_if_missing: true, create_missing_column_families: true, ..DbOptions::default() };
         apply_string(&mut options, self.db).expect("a profile's options are right");
+        options.allow_ingest_behind = self.behind;
         options
     }
 
     pub fn family_options(&self, family: &str) -> FamilyOptions {
         let mut options = FamilyOptions::default();
         apply_string(&mut options, self.family).expect("a profile's options are right");
+        options.order = self.order.order();
+        if let Some((_, memtable)) = self.memtable {
+            options.memtable_factory = memtable.into();
+        }
+        if !self.order.keeps_prefixes_together() {
+            options.prefix_extractor = None;
+        }
         options.merge_operator = base::merge::by_name(merge_operator(family));
         options
     }
@@ -124,5 +208,18 @@ mod tests {
             profile.family_options("sums").validate().unwrap();
             assert_eq!(by_name(profile.name).unwrap().name, profile.name);
         }
+    }
+
+    #[test]
+    fn variants_have_names_and_few_seeds_meet_them_all() {
+        let variants: Vec<Profile> = (0..24).map(|seed| ALL[0].variant(seed)).collect();
+        for variant in &variants {
+            assert_eq!(by_name(&variant.to_string()).unwrap().to_string(), variant.to_string());
+            variant.family_options("sums").validate().unwrap();
+        }
+        assert!(KeyOrder::ALL.iter().all(|order| variants.iter().any(|variant| variant.order == *order)));
+        assert!(MEMTABLES.iter().all(|of| variants.iter().any(|variant| variant.memtable == Some(*of))));
+        assert!(variants.iter().any(|variant| variant.behind));
+        assert!(by_name("tiny sideways").is_none());
     }
 }

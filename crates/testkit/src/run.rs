@@ -5,24 +5,23 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, Result as EngineResult};
+use base::{Error, ErrorKind, Result as EngineResult};
 use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
-use spillway::{Db, Family, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use spillway::{Db, Family, ReadOptions, SeqNo, Snapshot, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
 use self::ingest::HeldIngest;
-use crate::iterate::{self, HeldIterator};
-use crate::model::{Incarnation, Model, State};
+use crate::ingest::Ingest;
+use crate::iterate::{Expected, HeldIterator};
+use crate::model::{Contents, Incarnation, Model, State};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script};
 use crate::profile::{self, Profile};
 
 mod ingest;
+mod look;
 
 /// Where scripts run in a file system.
 pub const DIR: &str = "/db";
-
-/// Where a script's checkpoint is while it is looked at.
-const CHECKPOINT_DIR: &str = "/checkpoint";
 
 /// What went wrong.
 #[derive(Clone, Debug)]
@@ -72,12 +71,16 @@ pub struct Runner {
     prepared: BTreeMap<String, HeldIngest>,
     /// Tables that were made to be ingested.
     tables_made: u64,
-    /// What the last ingest is to change, whether or not it came about.
-    pub(crate) attempted: Vec<Change>,
+    /// What the last ingest is to bring, whether or not it came about.
+    pub(crate) attempted: Option<Ingest>,
+    /// Families some of whose writes neither logs nor tables may have.
+    unlogged: BTreeSet<Incarnation>,
+    /// Writes and ingests that were refused because of what they asked for.
+    refusals: u64,
 }
 
 impl Runner {
-    /// Opens, or creates, the database in [`DIR`]; `model` says what it should hold.
+    /// Opens, or creates, the database in [`DIR`]; `model` says what it should hold, in the order of the profile's keys.
     ///
     /// # Errors
     /// What opening says.
@@ -90,18 +93,25 @@ impl Runner {
             dir,
             profile,
             db: Some(db),
-            model,
+            model: model.ordered(profile.order.order()),
             snapshots,
             iterators,
             prepared,
             tables_made: 0,
-            attempted: Vec::new(),
+            attempted: None,
+            unlogged: BTreeSet::new(),
+            refusals: 0,
         })
     }
 
     /// False where reopening failed.
     pub fn is_open(&self) -> bool {
         self.db.is_some()
+    }
+
+    /// How often the engine refused what a script asked for, as it may.
+    pub fn refusals(&self) -> u64 {
+        self.refusals
     }
 
     pub fn db(&self) -> &Db {
@@ -150,7 +160,9 @@ impl Runner {
             Op::Checkpoint => self.checkpoint(),
             Op::Create(name) => self.create(name),
             Op::Drop(name) => self.drop_family(name),
-            Op::Reopen => self.reopen(),
+            Op::Reopen => self.reopen(|_| Ok(())),
+            Op::ReadOnly { closed: false } => self.look_read_only(),
+            Op::ReadOnly { closed: true } => self.reopen(Runner::look_read_only),
             Op::Get(name, key) => self.get(name, std::slice::from_ref(key)),
             Op::MultiGet(name, keys) => self.get(name, keys),
             Op::Scan { family, range, reverse } => self.scan(family, range, *reverse),
@@ -173,15 +185,51 @@ impl Runner {
             return Ok(());
         };
         let (db, options) = (self.db(), write_options(durability));
-        match &change.action {
+        let before = db.latest_sequence_number();
+        let written = match &change.action {
             Action::Put(key, value) => db.put(&family, key, &value.bytes(), &options),
             Action::Delete(key) => db.delete(&family, key, &options),
             Action::SingleDelete(key) => db.single_delete(&family, key, &options),
             Action::Merge(key, operand) => db.merge(&family, key, &operand.bytes(), &options),
             Action::DeleteRange(start, end) => db.delete_range(&family, start, end, &options),
-        }?;
-        self.model.write(&applicable, durability);
+        };
+        self.written(written, &applicable, durability, before)
+    }
+
+    /// Takes note of a write, or of its refusal.
+    fn written(
+        &mut self,
+        written: EngineResult<()>,
+        changes: &[Change],
+        durability: Durability,
+        before: SeqNo,
+    ) -> Result<(), Failure> {
+        match written {
+            Ok(()) => {}
+            Err(error) if durability.hasty && error.kind() == ErrorKind::Busy => {
+                return self.refused(before);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.model.write(changes, durability);
+        for family in changes.iter().filter_map(|change| self.model.family(&change.family)) {
+            match durability {
+                Durability { flush: true, .. } => drop(self.unlogged.remove(&family)),
+                Durability { disable_wal: true, .. } => drop(self.unlogged.insert(family)),
+                _ => {}
+            }
+        }
         Ok(())
+    }
+
+    /// What was refused has done nothing: `before` was visible before it.
+    fn refused(&mut self, before: SeqNo) -> Result<(), Failure> {
+        self.refusals += 1;
+        let after = self.db().latest_sequence_number();
+        if after != before {
+            return differ(format!("{} was visible, now {} is, after what was refused", before.0, after.0));
+        }
+        self.check().map_err(|e| e.context("after what was refused"))
     }
 
     fn batch(&mut self, changes: &[Change], durability: Durability) -> Result<(), Failure> {
@@ -194,9 +242,9 @@ impl Runner {
             let Some((family, _)) = self.family(&change.family)? else { continue };
             add(&mut batch, &family, &change.action);
         }
-        self.db().write(&batch, &write_options(durability))?;
-        self.model.write(&applicable, durability);
-        Ok(())
+        let before = self.db().latest_sequence_number();
+        let written = self.db().write(&batch, &write_options(durability));
+        self.written(written.map(drop), &applicable, durability, before)
     }
 
     fn flush(&mut self, names: &[String]) -> Result<(), Failure> {
@@ -205,22 +253,11 @@ impl Runner {
             families.extend(self.family(name)?.map(|(family, _)| family));
         }
         self.db().flush(&families.iter().collect::<Vec<_>>())?;
-        names.iter().for_each(|name| self.model.flushed(name));
-        Ok(())
-    }
-
-    /// Makes a checkpoint that no other has overlapped, and compares it.
-    fn checkpoint(&mut self) -> Result<(), Failure> {
-        let dir = Path::new(CHECKPOINT_DIR);
-        self.db().checkpoint(dir)?;
-        let db = open_with(&self.vfs, dir, self.profile, self.model.names())?;
-        for (name, &incarnation) in self.model.names() {
-            let Some(family) = db.family(name) else { return differ(format!("the checkpoint has no family {name}")) };
-            iterate::compare_all(&db, &family, &self.model.state().contents(incarnation), None)
-                .map_err(|e| e.context(&format!("checkpoint, {name}")))?;
+        for name in names {
+            self.model.flushed(name);
+            self.model.family(name).map(|family| self.unlogged.remove(&family));
         }
-        db.close()?;
-        Ok(Db::destroy(dir, None, &self.vfs)?)
+        Ok(())
     }
 
     fn create(&mut self, name: &str) -> Result<(), Failure> {
@@ -241,14 +278,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Closes and opens again; snapshots, iterators and what was prepared end.
-    fn reopen(&mut self) -> Result<(), Failure> {
+    /// Closes and opens again; snapshots, iterators and what was prepared end. `meanwhile` looks at the closed database.
+    fn reopen(&mut self, meanwhile: impl FnOnce(&Runner) -> Result<(), Failure>) -> Result<(), Failure> {
         self.prepared.clear();
         self.snapshots.clear();
         self.iterators.clear();
         if let Some(db) = self.db.take() {
             db.close()?;
         }
+        self.unlogged.clear(); // closing flushed them
+        meanwhile(self)?;
         self.db = Some(open_with(&self.vfs, &self.dir, self.profile, self.model.names())?);
         self.model.sync(); // closing syncs the log and flushes what it does not hold
         Ok(())
@@ -256,7 +295,11 @@ impl Runner {
 
     fn get(&self, name: &str, keys: &[Key]) -> Result<(), Failure> {
         let Some((family, incarnation)) = self.family(name)? else { return Ok(()) };
-        iterate::compare_gets(self.db(), &family, &self.model.state().contents(incarnation), keys, None)
+        self.expected(&family, &self.model.state().contents(incarnation)).compare_gets(keys, None)
+    }
+
+    fn expected<'a>(&'a self, family: &'a Family, contents: &'a Contents) -> Expected<'a> {
+        Expected { db: self.db(), family, order: self.model.order(), contents }
     }
 
     /// The state a range is read from, and the options to read it with; `None` where its snapshot is gone.
@@ -264,6 +307,7 @@ impl Runner {
         let mut options = ReadOptions {
             iterate_lower_bound: range.from.clone(),
             iterate_upper_bound: range.to.clone(),
+            prefix_same_as_start: range.prefix,
             ..ReadOptions::default()
         };
         let Some(name) = &range.snapshot else { return Some((self.model.state().clone(), options)) };
@@ -276,7 +320,8 @@ impl Runner {
         let (Some((family, incarnation)), Some((state, options))) = (self.family(name)?, self.read_at(range)) else {
             return Ok(());
         };
-        iterate::compare_scan(self.db(), &family, &state.contents(incarnation), &options, reverse)
+        let options = ReadOptions { prefix_same_as_start: false, ..options }; // of all keys
+        self.expected(&family, &state.contents(incarnation)).compare_scan(&options, reverse)
     }
 
     fn iterate(&mut self, name: &str, family: &str, range: &Range) -> Result<(), Failure> {
@@ -284,63 +329,10 @@ impl Runner {
             return Ok(());
         };
         let iterator = self.db().iter(&family, &options)?;
-        self.iterators.insert(name.to_owned(), HeldIterator::new(iterator, &state.contents(incarnation), range));
+        let prefixes = family.options().prefix_extractor().filter(|_| range.prefix);
+        let held = self.expected(&family, &state.contents(incarnation)).hold(iterator, range, prefixes);
+        self.iterators.insert(name.to_owned(), held);
         Ok(())
-    }
-
-    /// Compares the whole database with the model.
-    ///
-    /// # Errors
-    /// The first difference.
-    pub fn check(&self) -> Result<(), Failure> {
-        let names: Vec<_> = self.db().families().iter().map(|family| family.name().to_owned()).collect();
-        let expected: Vec<_> = self.model.names().iter().map(|(name, id)| (id, name.clone())).collect();
-        let mut expected_names: Vec<_> = expected.iter().map(|(_, name)| name.clone()).collect();
-        let mut found_names = names;
-        expected_names.sort();
-        found_names.sort();
-        if found_names != expected_names {
-            return differ(format!("the families are {found_names:?}, and should be {expected_names:?}"));
-        }
-        for (&incarnation, name) in expected {
-            let family = self.family(&name)?.map(|(family, _)| family).expect("the model has it");
-            iterate::compare_all(self.db(), &family, &self.model.state().contents(incarnation), None)
-                .map_err(|e| e.context(&name))?;
-            for (snapshot, held) in &self.snapshots {
-                let (contents, snapshot_now) = (held.state.contents(incarnation), Some(&held.snapshot));
-                iterate::compare_all(self.db(), &family, &contents, snapshot_now)
-                    .map_err(|e| e.context(&format!("{name} @{snapshot}")))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the directory has the tables that the database knows, and no others. Snapshots and iterators end, so that
-    /// nothing keeps more.
-    ///
-    /// # Errors
-    /// The tables that are too many or too few.
-    pub fn check_files(&mut self) -> Result<(), Failure> {
-        self.snapshots.clear();
-        self.iterators.clear();
-        self.prepared.clear();
-        // Has what nobody reads any more deleted.
-        self.db().flush(&self.db().families().iter().collect::<Vec<_>>())?;
-        self.compare_files()
-    }
-
-    /// As [`check_files`](Self::check_files), where nothing is kept.
-    pub(crate) fn compare_files(&self) -> Result<(), Failure> {
-        let live: BTreeSet<PathBuf> = self.db().live_files().into_iter().map(|file| file.path).collect();
-        let names = self.vfs.read_dir(&self.dir)?;
-        let tables = names.iter().filter(|name| name.ends_with(".sst"));
-        let found: BTreeSet<PathBuf> = tables.map(|name| self.dir.join(name)).collect();
-        if found == live {
-            return Ok(());
-        }
-        let gone: Vec<_> = live.difference(&found).collect();
-        let extra: Vec<_> = found.difference(&live).collect();
-        differ(format!("tables that are gone: {gone:?}; that nobody knows: {extra:?}"))
     }
 
     /// Ends the life of the database without closing it in order: for after a simulated crash, or a fault.
@@ -372,8 +364,8 @@ fn open_with(
 }
 
 fn write_options(durability: Durability) -> WriteOptions {
-    let Durability { sync, disable_wal, flush } = durability;
-    WriteOptions { sync, disable_wal, flush_after: flush, ..WriteOptions::default() }
+    let Durability { sync, disable_wal, flush, hasty } = durability;
+    WriteOptions { sync, disable_wal, flush_after: flush, no_slowdown: hasty, ..WriteOptions::default() }
 }
 
 fn compact_options(force: bool) -> CompactRangeOptions {

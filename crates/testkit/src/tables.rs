@@ -63,8 +63,9 @@ fn request_for<'a>(requests: &'a mut BTreeMap<String, IngestRequest>, family: &A
 }
 
 fn write_table(vfs: &Arc<dyn Vfs>, path: &Path, file: &File, family: &Family) -> Result<()> {
-    let mut table = TableWriter::create(vfs.clone(), path, &family.options())?;
-    for Change { action, .. } in file.changes() {
+    let options = family.options();
+    let mut table = TableWriter::create(vfs.clone(), path, &options)?;
+    for Change { action, .. } in file.changes(&options.order) {
         match action {
             Action::Put(key, value) => table.put(&key, &value.bytes()),
             Action::Delete(key) => table.delete(&key),
@@ -90,6 +91,11 @@ pub fn options(ingest: &Ingest) -> IngestOptions {
         move_files: ingest.source == Source::Moved,
         write_global_seqno: ingest.source == Source::Numbered,
         verify_checksums_before_ingest: ingest.verified,
+        ingest_behind: ingest.demands.behind,
+        fail_if_not_bottommost_level: ingest.demands.bottommost,
+        allow_global_seqno: !ingest.demands.numberless,
+        allow_blocking_flush: !ingest.demands.unblocking,
+        no_slowdown: ingest.demands.hasty,
         ..IngestOptions::default()
     }
 }

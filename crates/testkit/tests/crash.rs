@@ -7,8 +7,9 @@ use testkit::crash::{Effort, Life};
 use testkit::ingest::Way;
 use testkit::{generate, ops, parse, profile};
 
-fn crash_everywhere(mut script: ops::Script, profile_name: &str, effort: Effort) {
-    script.profile = profile_name.to_owned();
+fn crash_everywhere(script: ops::Script, profile_name: &str, effort: Effort) {
+    let order = profile::by_name(profile_name).unwrap().order.order();
+    let script = ops::Script { profile: profile_name.to_owned(), ..script }.arranged(&order);
     let effort = match std::env::var("SPILLWAY_EFFORT").as_deref() {
         Ok("1") => Effort { stride: 1, second_crash_stride: 1 },
         _ => effort,
@@ -66,7 +67,7 @@ fn a_life_with_unlogged_writes() {
 
 #[test]
 fn a_life_with_eager_flushes() {
-    for profile in ["tiny", "vector", "partitioned"] {
+    for profile in ["tiny trie", "vector reverse", "partitioned shortlex"] {
         crash_everywhere(life("eager.txt"), profile, Effort { stride: 1, second_crash_stride: 7 });
     }
 }
@@ -88,15 +89,23 @@ fn ingest_life(way: Way) -> ops::Script {
 
 #[test]
 fn a_life_with_ingests() {
-    for profile in ["tiny", "queued"] {
+    for profile in ["tiny", "queued reverse trie-file"] {
         crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 1, second_crash_stride: 11 });
     }
 }
 
 #[test]
 fn a_life_with_ingests_that_are_given_levels_at_once() {
-    for (way, profile) in [(Way::Blocking, "tiny"), (Way::FlushFirst, "queued"), (Way::Direct, "static-levels")] {
+    let ways = [(Way::Blocking, "tiny shortlex"), (Way::FlushFirst, "queued"), (Way::Direct, "static-levels reverse")];
+    for (way, profile) in ways {
         crash_everywhere(ingest_life(way), profile, Effort { stride: 3, second_crash_stride: 11 });
+    }
+}
+
+#[test]
+fn a_life_with_ingests_from_behind() {
+    for profile in ["tiny behind", "queued reverse trie-dump behind"] {
+        crash_everywhere(life("behind.txt"), profile, Effort { stride: 2, second_crash_stride: 11 });
     }
 }
 
@@ -105,12 +114,14 @@ fn a_life_with_ingests_that_are_given_levels_at_once() {
 fn random_lives() {
     // Not under the defaults: their logs of 64 MiB are copied for each crash.
     for (seed, profile) in profile::ALL.iter().filter(|profile| profile.name != "defaults").enumerate() {
-        let mut script = generate::script(1000 + seed as u64, profile, 400);
+        let seed = 1000 + seed as u64;
+        let profile = profile.variant(seed);
+        let mut script = generate::script(seed, &profile, 400);
         for op in &mut script.ops {
             if let ops::Op::Single(_, durability) | ops::Op::Batch(_, durability) = op {
                 durability.disable_wal = false;
             }
         }
-        crash_everywhere(script, profile.name, Effort { stride: 7, second_crash_stride: 23 });
+        crash_everywhere(script, &profile.to_string(), Effort { stride: 7, second_crash_stride: 23 });
     }
 }

@@ -96,4 +96,5 @@ fn lives_with_ingests() {
         script.ingest_by(way);
         fail_calls(script, stride);
     }
+    fail_calls(life("behind.txt", "tiny behind"), 2 * stride - 1);
 }

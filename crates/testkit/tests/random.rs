@@ -1,7 +1,8 @@
 //! Random scripts against the model. `SPILLWAY_SEEDS=1000` runs so many seeds of each profile; `SPILLWAY_SEED=n` runs
-//! one of them.
+//! one of them. The seed also decides the profile's variant: orders of keys, memtables, ingests from behind.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+use spillway::SeqNo;
 use testkit::ops::Script;
 use testkit::{generate, profile, run, shrink};
 
@@ -20,11 +21,14 @@ fn run_seeds(profile_name: &str) {
         None => 0..number("SPILLWAY_SEEDS").unwrap_or(SEEDS),
     };
     for seed in seeds {
-        let script = generate::script(seed, &profile, OPERATIONS);
+        let script = generate::script(seed, &profile.variant(seed), OPERATIONS);
         let fails = |script: &Script| run::run_script(script).err();
         if fails(&script).is_some() {
             let (least, failure) = shrink::shrink(&script, fails);
-            panic!("profile {profile_name}, seed {seed}: {failure}\nthe script, to keep in tests/scripts:\n{least}");
+            panic!(
+                "profile {}, seed {seed}: {failure}\nthe script, to keep in tests/scripts:\n{least}",
+                script.profile
+            );
         }
     }
 }
@@ -57,14 +61,30 @@ fn scripts_reach_queued_ingests_and_virtual_tables() {
     let (mut queued, mut parts) = (0, 0);
     for name in ["queued", "tiny"] {
         let profile = profile::by_name(name).unwrap();
-        for seed in 0..SEEDS / 2 {
-            let script = generate::script(seed, &profile, 60 + 10 * seed as usize); // ends before the next flush
+        for seed in 0..SEEDS {
+            let script = generate::script(seed, &profile, 30 + 10 * seed as usize); // ends before the next flush
             let files = run::run_and_look(&script, |runner| runner.db().live_files()).unwrap();
             queued += files.iter().filter(|file| file.is_queued).count();
             parts += files.iter().filter(|file| file.is_virtual).count();
         }
     }
     assert!(queued > 0 && parts > 0, "{queued} tables were in queues, {parts} were parts of files");
+}
+
+/// Nor would one of whose ingests none came from behind, or none was refused.
+#[test]
+fn scripts_reach_ingests_from_behind_and_refusals() {
+    let profile = profile::by_name("tiny behind").unwrap();
+    let (mut behind, mut refusals) = (0, 0);
+    for seed in 0..SEEDS / 4 {
+        let script = generate::script(seed, &profile, OPERATIONS);
+        let (files, refused) =
+            run::run_and_look(&script, |runner| (runner.db().live_files(), runner.refusals())).unwrap();
+        behind += files.iter().filter(|file| file.largest_seq == SeqNo(0) && file.level == 6).count();
+        refusals += refused;
+    }
+    assert!(behind > 0 && refusals > 0, "{behind} tables came from behind, {refusals} ingests were refused");
+    println!("{behind} tables came from behind, {refusals} ingests were refused");
 }
 
 #[test]

@@ -1,22 +1,38 @@
 //! Scripts kept because they once failed, or because they show one thing at a time: each runs under every profile.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
-use testkit::{parse, profile, run};
+use testkit::order::KeyOrder;
+use testkit::profile::{self, Profile};
+use testkit::{parse, run};
+
+/// The profile itself, and a variant of it: scripts one after the other meet other orders of keys, and families that are
+/// ingested behind.
+fn variants(profile: Profile, number: usize) -> [Profile; 2] {
+    let [plain, reverse, shortlex] = KeyOrder::ALL;
+    let mut variant = profile;
+    (variant.order, variant.behind) = match number % 3 {
+        0 => (plain, true),
+        1 => (reverse, false),
+        _ => (shortlex, true),
+    };
+    [profile, variant]
+}
 
 #[test]
 fn every_kept_script_runs_under_every_profile() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let mut script = parse::script(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        for profile in profile::ALL {
-            script.profile = profile.name.to_owned();
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no scripts found");
+    for (count, path) in paths.into_iter().enumerate() {
+        let script = parse::script(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let profiles = profile::ALL.into_iter().enumerate();
+        for profile in profiles.flat_map(|(number, profile)| variants(profile, count + number)) {
+            let mut script = script.clone().arranged(&profile.order.order());
+            script.profile = profile.to_string();
             if let Err(failure) = run::run_script(&script) {
-                panic!("{} under {}: {failure}", path.display(), profile.name);
+                panic!("{} under {profile}: {failure}", path.display());
             }
         }
-        count += 1;
     }
-    assert!(count > 0, "no scripts found");
 }

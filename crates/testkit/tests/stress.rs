@@ -29,6 +29,8 @@ struct Stress {
     profile: Profile,
     done: AtomicBool,
     checks: AtomicU64,
+    /// Writes that would have had to wait, and asked not to.
+    refused: AtomicU64,
 }
 
 fn read_all(db: &Db, family: &str, snapshot: Option<&Snapshot>, backward: bool) -> Pairs {
@@ -50,6 +52,8 @@ impl Stress {
         let mut random = Random::new(writer);
         let mut mine = Pairs::new();
         for number in 0..BATCHES {
+            let no_slowdown = number % 8 == 3;
+            let before = no_slowdown.then(|| mine.clone());
             let mut batch = WriteBatch::new();
             for _ in 0..1 + random.below(3) {
                 let key = format!("{writer}-{:03}", random.below(200)).into_bytes();
@@ -67,8 +71,15 @@ impl Stress {
                     _ => drop(mine.split_off(&key)),
                 }
             }
-            let options = WriteOptions { sync: number.is_multiple_of(50), ..WriteOptions::default() };
-            self.db.write(&batch, &options).unwrap();
+            let options = WriteOptions { sync: number.is_multiple_of(50), no_slowdown, ..WriteOptions::default() };
+            match (self.db.write(&batch, &options), before) {
+                (Ok(_), _) => {}
+                (Err(error), Some(before)) if error.kind() == ErrorKind::Busy => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    mine = before; // nothing of it is there: at the end everything is compared
+                }
+                (Err(error), _) => panic!("{error:?}"),
+            }
         }
         mine
     }
@@ -154,7 +165,8 @@ impl Stress {
 fn stress(vfs: Arc<dyn Vfs>, dir: PathBuf, profile_name: &'static str) {
     let profile = profile::by_name(profile_name).unwrap();
     let db = Db::open(&dir, &profile.open_options(vfs.clone(), FAMILIES)).unwrap();
-    let stress = Arc::new(Stress { db, dir, vfs, profile, done: AtomicBool::new(false), checks: AtomicU64::new(0) });
+    let (done, checks, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let stress = Arc::new(Stress { db, dir, vfs, profile, done, checks, refused });
     let run = |work: fn(&Stress)| {
         let stress = stress.clone();
         start(move || work(&stress))
@@ -180,6 +192,7 @@ fn stress(vfs: Arc<dyn Vfs>, dir: PathBuf, profile_name: &'static str) {
     let mut expected = Pairs::new();
     written.into_iter().for_each(|mine| expected.extend(mine.unwrap()));
     assert!(stress.checks.load(Ordering::Relaxed) > 2, "nobody looked");
+    println!("{profile_name}: {} writes were refused", stress.refused.load(Ordering::Relaxed));
     assert!(FAMILIES.map(|name| read_all(&stress.db, name, None, false) == expected) == [true; 2], "at the end");
     let stress = Arc::into_inner(stress).unwrap();
     drop(stress.db);

@@ -83,6 +83,7 @@ pub(super) fn open_steadily<T>(
 mod tests {
     use std::sync::Arc;
 
+    use base::options::FamilyOptions;
     use vfs::MemoryVfs;
 
     use super::*;
@@ -171,5 +172,20 @@ mod tests {
             let value = reader.get(&reader.default_family(), &n.to_be_bytes(), &ReadOptions::default()).unwrap();
             assert_eq!(value.as_deref(), Some(&b"v"[..]));
         }
+    }
+
+    /// Also where background work runs on the threads of callers.
+    #[test]
+    fn a_reader_leaves_all_work_to_the_writer() {
+        let (vfs, db) = database();
+        (0..8).for_each(|n| write_and_flush(&db, n));
+        drop(db);
+        let before = vfs.read_dir(Path::new("/db")).unwrap();
+        let due = FamilyOptions { level0_file_num_compaction_trigger: 1, ..FamilyOptions::default() };
+        let options = OpenOptions { read_only: true, vfs: vfs.clone(), ..OpenOptions::default() };
+        let reader = Db::open("/db", &options.family("default", due)).unwrap();
+        assert_eq!(vfs.read_dir(Path::new("/db")).unwrap(), before, "no table was compacted");
+        drop(reader);
+        assert_eq!(vfs.read_dir(Path::new("/db")).unwrap(), before);
     }
 }

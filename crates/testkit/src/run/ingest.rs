@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Result as EngineResult;
-use spillway::{Family, IngestProgress, PreparedIngest, WriteBatch};
+use spillway::{Family, IngestProgress, PreparedIngest, SeqNo, WriteBatch};
 
 use super::{Failure, Runner, add, differ};
 use crate::ingest::{Ingest, Source};
-use crate::model::Incarnation;
+use crate::model::{Circumstances, Incarnation, Verdict, is_contradictory};
 use crate::ops::{Action, Durability};
 use crate::tables::{self, Tables};
 
@@ -29,13 +29,56 @@ impl Runner {
         if ingest.is_empty() {
             return Ok(());
         }
-        self.attempted = ingest.changes();
-        let (prepared, tables) = self.prepared(&ingest)?;
-        let committed = self.commit_prepared(prepared, &ingest);
-        check_sources(&tables, &ingest, committed.is_ok())?;
-        committed?;
-        self.model.write(&ingest.changes(), Durability { sync: true, ..Durability::default() });
-        Ok(())
+        let verdict = self.model.verdict(&ingest, self.circumstances());
+        let before = self.db().latest_sequence_number();
+        self.attempted = Some(ingest.clone());
+        let done = self.prepared(&ingest).and_then(|(prepared, tables)| {
+            let committed = self.commit_prepared(prepared, &ingest);
+            check_sources(&tables, &ingest, committed.is_ok())?;
+            committed
+        });
+        self.judge(verdict, done, &ingest, before)
+    }
+
+    fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            allows_behind: self.profile.behind,
+            snapshots: !self.snapshots.is_empty(),
+            iterators: !self.iterators.is_empty(),
+        }
+    }
+
+    /// Takes note of an ingest that was done, or refused, as the model lets it.
+    fn judge(
+        &mut self,
+        verdict: Verdict,
+        done: Result<(), Failure>,
+        ingest: &Ingest,
+        before: SeqNo,
+    ) -> Result<(), Failure> {
+        match (verdict, done) {
+            (Verdict::Refused, Ok(())) => differ("the ingest was done, and should have been refused"),
+            (_, Ok(())) => {
+                self.note_ingested(ingest);
+                Ok(())
+            }
+            (Verdict::Refused | Verdict::Either, Err(Failure::Engine(error))) if ingest.demands.explain(&error) => {
+                self.refused(before)
+            }
+            (_, Err(failure)) => Err(failure),
+        }
+    }
+
+    fn note_ingested(&mut self, ingest: &Ingest) {
+        if ingest.is_empty() {
+            return;
+        }
+        self.model.ingest(ingest, Durability { sync: true, ..Durability::default() });
+        if ingest.demands.behind {
+            for held in self.snapshots.values_mut() {
+                self.model.put_behind(ingest, &mut held.state);
+            }
+        }
     }
 
     pub(super) fn prepare(&mut self, name: &str, ingest: &Ingest) -> Result<(), Failure> {
@@ -45,9 +88,13 @@ impl Runner {
         ingest.files.iter_mut().for_each(|file| file.entries.retain(|action| !is_single(action)));
         let ingest = self.model.applicable_ingest(&ingest);
         self.abandon_prepared(name)?;
-        let (prepared, tables) = self.prepared(&ingest)?;
+        let before = self.db().latest_sequence_number();
+        let (prepared, tables) = match (is_contradictory(&ingest, self.profile.behind), self.prepared(&ingest)) {
+            (false, prepared) => prepared?,
+            (true, prepared) => return self.judge(Verdict::Refused, prepared.map(drop), &ingest, before),
+        };
         drop(tables); // linked or copied: the database needs the caller's names no more
-        let named = ingest.changes().into_iter().filter_map(|change| {
+        let named = ingest.changes(self.model.order()).into_iter().filter_map(|change| {
             let incarnation = self.model.family(&change.family)?;
             Some((change.family, incarnation))
         });
@@ -60,17 +107,18 @@ impl Runner {
     pub(super) fn commit(&mut self, name: &str) -> Result<(), Failure> {
         let Some(HeldIngest { prepared, ingest, families }) = self.prepared.remove(name) else { return Ok(()) };
         let there = families.iter().all(|(family, incarnation)| self.model.family(family) == Some(*incarnation));
-        self.attempted = if there { ingest.changes() } else { Vec::new() };
-        let committed = self.commit_prepared(prepared, &ingest);
-        match (there, committed) {
-            (true, committed) => committed?,
-            (false, Err(_)) => return Ok(()),
-            (false, Ok(())) => return differ("an ingest into a family that was dropped was committed"),
+        // A key may have been deleted singly since, upon which no table may come from behind.
+        let is_defined = !ingest.demands.behind || self.model.applicable_ingest(&ingest) == ingest;
+        if there && !is_defined {
+            return Ok(()); // dropped
         }
-        if !ingest.is_empty() {
-            self.model.write(&ingest.changes(), Durability { sync: true, ..Durability::default() });
+        self.attempted = there.then(|| ingest.clone());
+        let (verdict, before) = (self.model.verdict(&ingest, self.circumstances()), self.db().latest_sequence_number());
+        match (there, self.commit_prepared(prepared, &ingest)) {
+            (true, committed) => self.judge(verdict, committed, &ingest, before),
+            (false, Err(_)) => Ok(()),
+            (false, Ok(())) => differ("an ingest into a family that was dropped was committed"),
         }
-        Ok(())
     }
 
     /// Drops what was prepared; its files go.
@@ -128,7 +176,8 @@ impl Runner {
             self.db().write_with_ingest(&batch, prepared)?
         };
         let after = self.db().latest_sequence_number();
-        if after < before || (!ingest.is_empty() && report.last > after) {
+        let numberless = ingest.demands.behind && (after != before || report.last > SeqNo(0));
+        if after < before || (!ingest.is_empty() && report.last > after) || numberless {
             return differ(format!(
                 "{} was visible, now {} is, after an ingest through {}",
                 before.0, after.0, report.last.0

@@ -1,0 +1,97 @@
+//! The orders of keys that scripts run under.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Comparator, UserOrder};
+
+use crate::ops::Key;
+
+/// An order of keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyOrder {
+    #[default]
+    Bytewise,
+    Reverse,
+    /// Shorter keys first: an order of the caller's own, which differs from that of bytes wherever lengths do.
+    Shortlex,
+}
+
+impl KeyOrder {
+    pub const ALL: [KeyOrder; 3] = [KeyOrder::Bytewise, KeyOrder::Reverse, KeyOrder::Shortlex];
+
+    /// As profiles name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            KeyOrder::Bytewise => "bytewise",
+            KeyOrder::Reverse => "reverse",
+            KeyOrder::Shortlex => "shortlex",
+        }
+    }
+
+    /// The engine's order.
+    pub fn order(self) -> UserOrder {
+        match self {
+            KeyOrder::Bytewise => UserOrder::Bytewise,
+            KeyOrder::Reverse => UserOrder::ReverseBytewise,
+            KeyOrder::Shortlex => UserOrder::Custom(Arc::new(Shortlex)),
+        }
+    }
+
+    /// Whether keys of one prefix stand together, as iterating by prefix wants it.
+    pub fn keeps_prefixes_together(self) -> bool {
+        self != KeyOrder::Shortlex
+    }
+
+    /// A key that stands a little behind another: of the keys of scripts, few are between them or none. The first key of all
+    /// where none stands behind.
+    pub fn a_little_behind(self, key: &[u8]) -> Key {
+        let mut behind = key.to_vec();
+        match (self, behind.pop()) {
+            (KeyOrder::Bytewise, _) => [key, b"!"].concat(),
+            (KeyOrder::Reverse, Some(0) | None) => behind,
+            (KeyOrder::Reverse, Some(last)) => [&*behind, &[last - 1, u8::MAX]].concat(),
+            (KeyOrder::Shortlex, Some(u8::MAX) | None) => [key, b"\0"].concat(),
+            (KeyOrder::Shortlex, Some(last)) => [&*behind, &[last + 1]].concat(),
+        }
+    }
+}
+
+/// Puts the ends of a range into their order.
+pub(crate) fn arrange(order: &UserOrder, start: &mut Key, end: &mut Key) {
+    if order.compare(start, end).is_gt() {
+        std::mem::swap(start, end);
+    }
+}
+
+struct Shortlex;
+
+impl Comparator for Shortlex {
+    fn name(&self) -> &str {
+        "testkit.Shortlex"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_little_behind_is_behind() {
+        let mut random = crate::random::Random::new(1);
+        for _ in 0..1000 {
+            let len = 1 + random.below(4);
+            let key: Key = (0..len).map(|_| *random.pick(&[0, 1, b'a', 254, 255])).collect();
+            for order in KeyOrder::ALL {
+                let behind = order.a_little_behind(&key);
+                assert!(order.order().compare(&key, &behind).is_lt(), "{order:?}: {key:?}, {behind:?}");
+            }
+        }
+        assert_eq!(KeyOrder::Reverse.a_little_behind(b"k007"), b"k006\xff");
+        assert_eq!(KeyOrder::Shortlex.a_little_behind(b"k007"), b"k008");
+    }
+}
