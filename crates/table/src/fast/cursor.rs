@@ -66,28 +66,28 @@ impl FastCursor {
 
     /// Enters the group at `at`, standing on no entry of it yet.
     fn enter(&mut self, at: usize) -> Result<()> {
-        let group = self.table.group(at, self.verify)?;
+        let group = self.table.reading(self.verify).group(at)?;
         let (bytes, len) = (group.bytes(), group.len());
         (self.group, self.len) = (at..at + bytes, len);
         Ok(())
     }
 
+    /// The group entered last, whose checksums were compared then.
     fn group(&self) -> Option<Group<'_>> {
         Group::parse(self.table.bytes().get(self.group.clone())?, self.table.heads)
     }
 
-    /// Stands on entry `nth` of the group, which begins at `start` of the file.
+    /// Stands on entry `nth` of the group, which begins at `start` of the file; false where there is none.
     #[inline]
-    fn stand(&mut self, nth: usize, start: usize) -> Result<bool> {
+    fn stand(&mut self, nth: usize, start: usize) -> bool {
         let bytes = self.table.bytes().get(..self.group.end).unwrap_or_default();
-        let Some(Entry { key, value_range: (value, end), .. }) = Entry::parse(bytes, start) else {
-            return Err(self.table.damaged("an entry", start));
-        };
-        (self.nth, self.key, self.value) = (nth, value - key.len()..value, value..end);
+        let Some(Entry { key, value_range: (value, end), .. }) = Entry::parse(bytes, start) else { return false };
+        let key = value - key.len()..value;
+        (self.nth, self.key, self.value) = (nth, key, value..end);
         if self.table.global().0.is_some() {
             self.patch();
         }
-        Ok(true)
+        true
     }
 
     fn patch(&mut self) {
@@ -102,14 +102,16 @@ impl FastCursor {
     /// Stands on entry `nth` of the group entered last.
     fn stand_on(&mut self, nth: usize) -> Result<bool> {
         let start = self.group().and_then(|group| group.start(nth));
-        let start = start.ok_or_else(|| self.table.damaged("a group", self.group.start))?;
-        self.stand(nth, self.group.start + start)
+        match start.is_some_and(|start| self.stand(nth, self.group.start + start)) {
+            true => Ok(true),
+            false => Err(self.table.damaged("an entry", self.group.start)),
+        }
     }
 
     /// Goes to the first entry of the group behind.
     fn next_group(&mut self) -> Result<bool> {
         let at = self.group.end;
-        if at >= self.table.data_end() {
+        if at >= self.table.footer.data_bytes as usize {
             return Ok(false);
         }
         self.enter(at)?;
@@ -131,13 +133,23 @@ impl FastCursor {
         self.stand_on(self.len - 1)
     }
 
+    /// Goes on where the group ends, or where the next entry is damaged.
+    #[cold]
+    fn leave_group(&mut self) -> bool {
+        self.moved(|cursor| match cursor.nth + 1 < cursor.len {
+            true => Err(cursor.table.damaged("an entry", cursor.value.end)),
+            false => cursor.next_group(),
+        })
+    }
+
     /// Enters the group that `target` belongs to, and tells how many of its entries are before `target`, or not after it.
     fn enter_for(&mut self, target: &[u8], or_equal: bool) -> Result<usize> {
-        let (table, verify) = (self.table.clone(), self.verify);
-        let at = table.group_for(target, verify)?;
-        self.enter(at)?;
+        let table = self.table.clone();
+        let reading = table.reading(self.verify);
+        let at = reading.group_for(target)?;
+        let group = reading.group(at)?;
+        (self.group, self.len) = (at..at + group.bytes(), group.len());
         let damaged = || table.damaged("an entry", at);
-        let group = table.group(at, false)?;
         let rest = match table.heads.strip(key::user_key(target), group.prefix().ok_or_else(damaged)?) {
             Ok(rest) => rest,
             Err(side) => return Ok(if side.is_lt() { 0 } else { group.len() }),
@@ -165,18 +177,20 @@ impl Cursor for FastCursor {
 
     fn seek_to_last(&mut self) -> bool {
         self.moved(|cursor| {
-            if cursor.table.is_empty() {
+            let reading = cursor.table.reading(cursor.verify);
+            if reading.is_empty() {
                 return Ok(false);
             }
-            cursor.enter(cursor.table.descend(cursor.verify, |node| node.children().checked_sub(1))?)?;
+            let at = reading.descend(|node| node.children().checked_sub(1))?;
+            cursor.enter(at)?;
             cursor.stand_on(cursor.len - 1)
         })
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
         self.moved(|cursor| {
-            let table = &cursor.table;
-            if table.is_empty() || (cursor.by_prefix && !table.filter_allows_prefix(target, cursor.verify)?) {
+            let reading = cursor.table.reading(cursor.verify);
+            if reading.is_empty() || (cursor.by_prefix && !reading.filter_allows_prefix(target)?) {
                 return Ok(false);
             }
             match cursor.enter_for(target, false)? {
@@ -188,7 +202,7 @@ impl Cursor for FastCursor {
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         self.moved(|cursor| {
-            if cursor.table.is_empty() {
+            if cursor.table.reading(cursor.verify).is_empty() {
                 return Ok(false);
             }
             match cursor.enter_for(target, true)? {
@@ -200,12 +214,8 @@ impl Cursor for FastCursor {
 
     #[inline]
     fn next(&mut self) -> bool {
-        if self.nth + 1 < self.len {
-            // Entries lie back to back.
-            let (nth, start) = (self.nth + 1, self.value.end);
-            return self.moved(|cursor| cursor.stand(nth, start));
-        }
-        self.moved(Self::next_group)
+        // Entries lie back to back.
+        (self.nth + 1 < self.len && self.stand(self.nth + 1, self.value.end)) || self.leave_group()
     }
 
     fn prev(&mut self) -> bool {

@@ -3,34 +3,34 @@
 use base::Result;
 use base::key::user_key;
 
-use super::FastTable;
 use super::node::Node;
+use super::reading::Reading;
 
-impl FastTable {
+impl<'a> Reading<'a> {
     /// Where the group begins that `internal_key` would be in; the end of the groups past the last key.
     pub(super) fn offset_of(&self, internal_key: &[u8]) -> Result<u64> {
         if self.is_empty() {
             return Ok(0);
         }
-        let at = self.group_for(internal_key, true)?;
-        let group = self.group(at, true)?;
+        let at = self.group_for(internal_key)?;
+        let group = self.group(at)?;
         let last = group.len().checked_sub(1).and_then(|last| group.entry(last));
         let last = last.ok_or_else(|| self.damaged("an entry", at))?;
-        let is_past_all =
-            at + group.bytes() == self.data_end() && self.global().compare(&self.order, last.key, internal_key).is_lt();
-        Ok(if is_past_all { self.footer.data_bytes } else { at as u64 })
+        let is_past_all = at + group.bytes() == self.data.len()
+            && self.table.global().compare(&self.table.order, last.key, internal_key).is_lt();
+        Ok(if is_past_all { self.data.len() } else { at } as u64)
     }
 
     /// At most `max` separators of groups at even distances in the file, each with where the groups before it end.
     pub(super) fn cut_points(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
         let mut points: Vec<(Vec<u8>, u64)> = Vec::new();
-        let distance = (self.footer.data_bytes / (max as u64).max(1)).max(1);
-        self.for_each_node(true, |_, node| {
+        let distance = (self.data.len() as u64 / (max as u64).max(1)).max(1);
+        self.for_each_node(|_, node| {
             for nth in (1..node.children()).filter(|_| node.level() == 1) {
                 let (Some(separator), Some(end)) = (node.separator(nth - 1), node.child(nth)) else { continue };
                 let due = points.last().map_or(0, |point| point.1).saturating_add(distance);
                 let key = user_key(separator);
-                let repeats = points.last().is_some_and(|point| self.order.user.compare(&point.0, key).is_ge());
+                let repeats = points.last().is_some_and(|point| self.table.order.user.compare(&point.0, key).is_ge());
                 if points.len() < max && end >= due && !repeats {
                     points.push((key.to_vec(), end));
                 }
@@ -41,19 +41,13 @@ impl FastTable {
     }
 
     /// Shows all nodes and where among them they begin, children before parents.
-    pub(super) fn for_each_node(
-        &self,
-        verify: bool,
-        mut visit: impl FnMut(usize, &Node<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let start = self.footer.nodes_at() as usize;
-        let nodes = self.bytes().get(start..self.footer.filter_at() as usize).unwrap_or_default();
+    pub(super) fn for_each_node(&self, mut visit: impl FnMut(usize, &Node<'a>) -> Result<()>) -> Result<()> {
         let mut at = 0;
-        while let Some(&[_, level, ..]) = nodes.get(at..) {
-            let node = self.node(at, u32::from(level), verify)?;
+        while let Some(&[_, level, ..]) = self.nodes.get(at..) {
+            let node = self.node(at, u32::from(level))?;
             visit(at, &node)?;
             at += node.bytes();
         }
-        if at == nodes.len() { Ok(()) } else { Err(self.damaged("a node", start + at)) }
+        if at == self.nodes.len() { Ok(()) } else { Err(self.damaged("a node", self.data.len() + at)) }
     }
 }

@@ -18,6 +18,7 @@ mod group;
 mod heads;
 mod node;
 mod open;
+mod reading;
 mod show;
 mod verify;
 
@@ -35,9 +36,7 @@ pub(crate) use self::footer::MAGIC;
 
 use self::cursor::FastCursor;
 use self::footer::Footer;
-use self::group::Group;
 use self::heads::Heads;
-use self::node::Node;
 use crate::block::GlobalSeq;
 use crate::extents::CheckedExtents;
 use crate::filter::FilterQuestion;
@@ -70,41 +69,6 @@ impl FastTable {
         (*self.mapping).as_ref()
     }
 
-    #[inline]
-    fn data_end(&self) -> usize {
-        self.footer.data_bytes as usize
-    }
-
-    /// The group at `at`. `verify`: its checksums are compared, unless they were before.
-    #[inline]
-    fn group(&self, at: usize, verify: bool) -> Result<Group<'_>> {
-        let data = self.bytes().get(..self.data_end()).unwrap_or_default();
-        let rest = data.get(at..).unwrap_or_default();
-        let len = rest.first_chunk().map_or(0, Group::bytes_of);
-        let group = rest.get(..len).and_then(|bytes| Group::parse(bytes, self.heads));
-        let group = group.ok_or_else(|| self.damaged("a group", at))?;
-        if verify {
-            self.check_extents(at, at + len)?;
-        }
-        Ok(group)
-    }
-
-    /// The node at `at` of the nodes, of which `level` is expected.
-    #[inline]
-    fn node(&self, at: usize, level: u32, verify: bool) -> Result<Node<'_>> {
-        let start = self.footer.nodes_at() as usize;
-        let nodes = self.bytes().get(start..self.footer.filter_at() as usize).unwrap_or_default();
-        let rest = nodes.get(at..).unwrap_or_default();
-        let len = rest.first_chunk().map_or(0, Node::bytes_of);
-        let node = rest.get(..len).and_then(|bytes| Node::parse(bytes, self.heads));
-        let node = node.filter(|node| u32::from(node.level()) == level);
-        let node = node.ok_or_else(|| self.damaged("a node", start + at))?;
-        if verify {
-            self.check_extents(start + at, start + at + len)?;
-        }
-        Ok(node)
-    }
-
     /// Compares the checksums of the extents that `start .. end` touches, each once.
     ///
     /// # Errors
@@ -118,12 +82,6 @@ impl FastTable {
     fn damaged(&self, what: &str, at: usize) -> Error {
         Error::corruption(format!("{what} is malformed")).at_path(&self.path).at_offset(at as u64)
     }
-
-    /// A value that lies at `at` of the file.
-    #[inline]
-    fn value<'a>(&'a self, bytes: &'a [u8], at: usize) -> TableValue<'a> {
-        TableValue::of_whole(bytes, self, || at)
-    }
 }
 
 impl ShareBytes for FastTable {
@@ -134,7 +92,7 @@ impl ShareBytes for FastTable {
 
 impl Table for FastTable {
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
-        self.get_entries(key, options, visit)
+        self.reading(options.verify_checksums).get(key, visit)
     }
 
     fn multi_get(
@@ -143,7 +101,7 @@ impl Table for FastTable {
         options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
-        self.get_many(keys, options, visit)
+        self.reading(options.verify_checksums).get_many(keys, visit)
     }
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
@@ -159,11 +117,11 @@ impl Table for FastTable {
     }
 
     fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
-        self.offset_of(internal_key)
+        self.reading(true).offset_of(internal_key)
     }
 
     fn anchors(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
-        self.cut_points(max)
+        self.reading(true).cut_points(max)
     }
 
     fn verify(&self) -> Result<()> {

@@ -28,9 +28,9 @@ impl FastTable {
     /// Shows `visit` every group: where it lies, its bytes, its entries and its first internal key, until it returns
     /// false.
     pub(crate) fn for_each_group(&self, mut visit: impl FnMut(usize, usize, usize, &[u8]) -> bool) -> Result<()> {
-        let mut at = 0;
-        while at < self.data_end() {
-            let group = self.group(at, true)?;
+        let (reading, mut at) = (self.reading(true), 0);
+        while at < reading.data.len() {
+            let group = reading.group(at)?;
             let first = group.entry(0).ok_or_else(|| self.damaged("an entry", at))?;
             if !visit(at, group.bytes(), group.len(), first.key) {
                 break;

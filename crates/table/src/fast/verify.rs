@@ -7,6 +7,7 @@ use super::FastTable;
 use super::group::{self, Group};
 use super::node::Node;
 use super::open::read_tail;
+use super::reading::Reading;
 use crate::filter::FilterReader;
 use crate::reader::{Counts, unknown_kind};
 
@@ -20,7 +21,7 @@ struct Subtree {
 
 /// One pass over nodes and groups.
 struct Pass<'a> {
-    table: &'a FastTable,
+    reading: Reading<'a>,
     filter: Option<FilterReader<&'a [u8]>>,
     counts: Counts,
     /// Of the groups checked.
@@ -38,14 +39,16 @@ impl FastTable {
             return Err(Error::corruption("the file has another table than the one that is open"));
         }
         self.extents.compare_all(self.bytes())?;
+        // Their checksums were just compared.
+        let reading = self.reading(false);
         let filter = match &self.filter {
             Some(question) if question.by_whole_keys() && !self.order.user.equal_keys_can_differ() => {
-                Some(self.filter(false)?)
+                Some(reading.filter()?)
             }
             _ => None,
         };
         let mut pass = Pass {
-            table: self,
+            reading,
             filter,
             counts: Counts::default(),
             end: 0,
@@ -56,34 +59,36 @@ impl FastTable {
         pass.run()?;
         pass.counts.compare(&self.properties)
     }
+}
 
-    fn first_key(&self, group_at: usize) -> Option<&[u8]> {
-        Some(self.group(group_at, false).ok()?.entry(0)?.key)
+impl<'a> Reading<'a> {
+    fn first_key(&self, group_at: usize) -> Option<&'a [u8]> {
+        Some(self.group(group_at).ok()?.entry(0)?.key)
     }
 
-    fn last_key(&self, group_at: usize) -> Option<&[u8]> {
-        let group = self.group(group_at, false).ok()?;
+    fn last_key(&self, group_at: usize) -> Option<&'a [u8]> {
+        let group = self.group(group_at).ok()?;
         Some(group.entry(group.len() - 1)?.key)
     }
 }
 
 impl<'a> Pass<'a> {
     fn run(&mut self) -> Result<()> {
-        let table = self.table;
-        table.for_each_node(false, |at, node| {
+        let (reading, footer) = (self.reading, &self.reading.table.footer);
+        reading.for_each_node(|at, node| {
             let checked = self.check_node(at, node);
-            checked.map_err(|e| e.at_offset(table.footer.nodes_at() + at as u64))
+            checked.map_err(|e| e.at_offset(footer.nodes_at() + at as u64))
         })?;
-        if table.footer.levels == 0 && !table.is_empty() {
+        if footer.levels == 0 && !reading.is_empty() {
             self.check_group()?;
         }
-        if self.end != table.data_end() {
+        if self.end != reading.data.len() {
             return Err(Error::corruption("groups that no node leads to").at_offset(self.end as u64));
         }
         let root = self.orphans.pop().unwrap_or_default();
         let is_root = match *root.as_slice() {
-            [root] => root.at == table.footer.root && self.orphans.len() == table.footer.levels as usize,
-            [] => table.is_empty(),
+            [root] => root.at == footer.root && self.orphans.len() == footer.levels as usize,
+            [] => reading.is_empty(),
             _ => false,
         };
         if !is_root || self.orphans.iter().any(|level| !level.is_empty()) {
@@ -93,7 +98,7 @@ impl<'a> Pass<'a> {
     }
 
     fn check_node(&mut self, at: usize, node: &Node<'_>) -> Result<()> {
-        let table = self.table;
+        let (reading, table) = (self.reading, self.reading.table);
         let level = usize::from(node.level());
         if level == 1 {
             (0..node.children()).try_for_each(|_| self.check_group())?;
@@ -109,7 +114,7 @@ impl<'a> Pass<'a> {
         }
         for (nth, pair) in below.windows(2).enumerate() {
             let [left, right] = pair else { continue };
-            let (last, first) = (table.last_key(left.last_group), table.first_key(right.first_group));
+            let (last, first) = (reading.last_key(left.last_group), reading.first_key(right.first_group));
             let fits = node.separator(nth).zip(last.zip(first)).is_some_and(|(separator, (last, first))| {
                 table.order.compare(last, separator).is_lt() && table.order.compare(separator, first).is_le()
             });
@@ -117,7 +122,7 @@ impl<'a> Pass<'a> {
                 return Err(Error::corruption(format!("separator {nth} does not part the node's children")));
             }
         }
-        let ends = [table.first_key(first.first_group), table.last_key(last.last_group)];
+        let ends = [reading.first_key(first.first_group), reading.last_key(last.last_group)];
         if ends.iter().any(|end| !end.is_some_and(|end| key::user_key(end).starts_with(node.prefix()))) {
             return Err(Error::corruption("keys below a node do not begin as it says"));
         }
@@ -133,8 +138,8 @@ impl<'a> Pass<'a> {
 
     /// Checks the next group.
     fn check_group(&mut self) -> Result<()> {
-        let (table, at) = (self.table, self.end);
-        let group = table.group(at, false)?;
+        let at = self.end;
+        let group = self.reading.group(at)?;
         self.check_entries(&group).map_err(|e| e.at_offset(at as u64))?;
         if group.previous_bytes() as usize != self.previous_bytes {
             return Err(Error::corruption("a group that does not lead to the one before").at_offset(at as u64));
@@ -148,7 +153,7 @@ impl<'a> Pass<'a> {
     }
 
     fn check_entries(&mut self, group: &Group<'a>) -> Result<()> {
-        let table = self.table;
+        let table = self.reading.table;
         let malformed = || Error::corruption("an entry is malformed");
         let prefix = group.prefix().ok_or_else(malformed)?;
         let mut end = group.directory_bytes();
