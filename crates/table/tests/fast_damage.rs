@@ -16,17 +16,18 @@ use common::{Entry, key, put};
 use table::{AnyTable, DumpPart, FastTable, Table, TableReadOptions, dump_any};
 
 const FOOTER_BYTES: usize = 88;
+const EXTENT_BYTES: usize = 32 << 10;
 
 /// Keys that differ late: few, and so many that nodes lie above nodes.
 const FAN: u64 = 20;
-const FAN_OF_LEVELS: u64 = 600;
+const FAN_OF_LEVELS: u64 = 2200;
 
 /// A small table's file with nodes and a filter, and what is in it: `fan` keys that differ late, among others.
 fn small(order: &InternalOrder, fan: u64) -> (Vec<u8>, Vec<Entry>) {
     let mut entries = vec![put("", 7, "empty"), (key("ab", 4, ValueKind::Merge), b"+".to_vec())];
     entries.extend((5..30).map(|seq| put("ab", seq, "version")));
     entries.push((key("ab", 2, ValueKind::Deletion), Vec::new()));
-    entries.extend((0..fan).map(|i| put(&format!("xy{i:03}"), 20, "fan")));
+    entries.extend((0..fan).map(|i| put(&format!("xy{i:04}"), 20, "fan")));
     entries.sort_by(|a, b| order.compare(&a.0, &b.0));
     let tombstone = RangeTombstone { start: b"a".to_vec(), end: b"abb".to_vec(), seq: SeqNo(9) };
     let mut config = fast_config(order);
@@ -37,7 +38,7 @@ fn small(order: &InternalOrder, fan: u64) -> (Vec<u8>, Vec<Entry>) {
 type Content = (Vec<Entry>, Vec<Fragment>);
 
 /// Steps that no walk over a small table takes.
-const STEPS_MAX: usize = 3000;
+const STEPS_MAX: usize = 10_000;
 
 fn walk(cursor: &mut dyn Cursor, first: bool, step: fn(&mut dyn Cursor) -> bool) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
@@ -54,7 +55,7 @@ fn walk(cursor: &mut dyn Cursor, first: bool, step: fn(&mut dyn Cursor) -> bool)
 /// Reads a table in every way there is; returns what a scan found.
 fn read_all(table: &Arc<FastTable>, verify_checksums: bool) -> Result<Content> {
     let options = TableReadOptions { verify_checksums, ..TableReadOptions::default() };
-    for (user_key, seq) in [(&b""[..], SeqNo::MAX), (b"ab", SeqNo::MAX), (b"ab", SeqNo(4)), (b"xy003", SeqNo(4))] {
+    for (user_key, seq) in [(&b""[..], SeqNo::MAX), (b"ab", SeqNo::MAX), (b"ab", SeqNo(4)), (b"xy0003", SeqNo(4))] {
         let mut shown = 0;
         table.get(&LookupKey::new(user_key, seq), &options, &mut |_, _, value| {
             std::hint::black_box(value.pin());
@@ -62,17 +63,17 @@ fn read_all(table: &Arc<FastTable>, verify_checksums: bool) -> Result<Content> {
             shown < STEPS_MAX
         })?;
     }
-    let lookups = [b"ab".as_slice(), b"abc", b"xy001"].map(|key| LookupKey::new(key, SeqNo(12)));
+    let lookups = [b"ab".as_slice(), b"abc", b"xy0001"].map(|key| LookupKey::new(key, SeqNo(12)));
     let lookups: Vec<&LookupKey> = lookups.iter().collect();
     table.multi_get(&lookups, &options, &mut |_, _, _, _| true)?;
     let mut cursor = table.clone().cursor(&options);
-    for target in [&key("ab", 12, ValueKind::Value), &key("xy005", 1, ValueKind::Value)] {
+    for target in [&key("ab", 12, ValueKind::Value), &key("xy0005", 1, ValueKind::Value)] {
         let (_, _) = (cursor.seek(target), cursor.status()?);
         let (_, _) = (cursor.seek_for_prev(target), cursor.status()?);
     }
     if verify_checksums {
         table.anchors(4)?;
-        table.approximate_offset(&key("xy003", 1, ValueKind::Value))?;
+        table.approximate_offset(&key("xy0003", 1, ValueKind::Value))?;
         for part in [DumpPart::Layout, DumpPart::Properties, DumpPart::Index, DumpPart::Tombstones] {
             dump_any(&AnyTable::Fast(table.clone()), part, &mut |_| true)?;
         }
@@ -146,9 +147,11 @@ fn covered(bytes: &[u8]) -> usize {
 /// Makes the checksums right again.
 fn mend(bytes: &mut [u8]) {
     let (covered, footer) = (covered(bytes), bytes.len() - FOOTER_BYTES);
-    if covered.checked_add(4).is_some_and(|end| end <= footer) {
-        let crc = mask(crc32c(&bytes[..covered]));
-        bytes[covered..covered + 4].copy_from_slice(&crc.to_le_bytes());
+    let extents = covered.div_ceil(EXTENT_BYTES);
+    if covered.checked_add(4 * extents).is_some_and(|end| end <= footer) {
+        let sums: Vec<u8> =
+            bytes[..covered].chunks(EXTENT_BYTES).flat_map(|extent| mask(crc32c(extent)).to_le_bytes()).collect();
+        bytes[covered..covered + sums.len()].copy_from_slice(&sums);
         let crc = mask(crc32c(&bytes[covered..footer + 72]));
         bytes[footer + 72..footer + 76].copy_from_slice(&crc.to_le_bytes());
     }

@@ -1,5 +1,5 @@
 //! Writes a fast table: groups as entries come, then nodes, filter, tombstones, checksums, properties and footer.
-//! In memory are the group being filled, the nodes (some three bytes for each entry), and, where a filter is wanted,
+//! In memory are the group being filled, the nodes (about a byte for each entry), and, where a filter is wanted,
 //! its hashes (eight bytes for each key).
 
 use std::path::PathBuf;

@@ -8,14 +8,11 @@ use base::key::{self, TRAILER_BYTES};
 
 use super::heads::{Heads, StoredHead};
 
-/// Entries of a group, at the most. Heads of sixteen are one line of the processor's cache.
-pub(super) const ENTRIES_MAX: usize = 16;
-
-/// Groups begin at a multiple: with most of the directory in two lines of the processor's cache.
-pub(super) const ALIGNMENT: usize = 64;
+/// Entries of a group, at the most. Their heads are two lines of the processor's cache.
+const ENTRIES_MAX: usize = 32;
 
 /// A group's header: entries (1 byte), a zero, bytes of the prefix (2), bytes of the group (4) and of the one before (4).
-pub(super) const HEADER_BYTES: usize = 12;
+const HEADER_BYTES: usize = 12;
 
 /// Where an entry begins in its group has 16 bits.
 const STARTS_END: usize = 1 << 16;
@@ -185,17 +182,16 @@ impl GroupBuilder {
         self.records.len()
     }
 
-    /// Ends the group: its directory, and its records, padded. [`clear`](Self::clear) makes room for the next.
+    /// Ends the group: its directory, and its records. [`clear`](Self::clear) makes room for the next.
     pub(super) fn finish(&mut self, heads: Heads, previous_bytes: u32) -> (&[u8], &[u8]) {
         let prefix = heads.shared(key::user_key(self.first_key()), key::user_key(self.last_key()));
         let count = self.starts.len();
         let directory_bytes = HEADER_BYTES + heads.bytes_of(count) + count * size_of::<u16>();
-        let bytes = (directory_bytes + self.records.len()).next_multiple_of(ALIGNMENT);
         let mut directory = std::mem::take(&mut self.directory);
         directory.clear();
         directory.extend_from_slice(&[count as u8, 0]);
         directory.extend_from_slice(&(prefix as u16).to_le_bytes());
-        put_u32(&mut directory, bytes as u32);
+        put_u32(&mut directory, (directory_bytes + self.records.len()) as u32);
         put_u32(&mut directory, previous_bytes);
         if heads != Heads::None {
             for key in self.keys() {
@@ -206,7 +202,6 @@ impl GroupBuilder {
             directory.extend_from_slice(&((directory_bytes + start) as u16).to_le_bytes());
         }
         self.directory = directory;
-        self.records.resize(bytes - directory_bytes, 0);
         (&self.directory, &self.records)
     }
 

@@ -7,13 +7,13 @@ use base::{SeqNo, UserOrder};
 use super::heads::{Heads, StoredHead, rank};
 
 /// Children of a node, at the most.
-pub(super) const CHILDREN_MAX: usize = 32;
+const CHILDREN_MAX: usize = 64;
 
 /// A node's header: separators (1 byte), level (1), bytes of the prefix (2), bytes of the node (4).
-pub(super) const HEADER_BYTES: usize = 8;
+const HEADER_BYTES: usize = 8;
 
-/// Of nodes above each other; 32 to the power of 13 groups are more than a file has bytes.
-pub(super) const LEVELS_MAX: u32 = 13;
+/// Of nodes above each other; 64 to the power of 11 groups are more than a file has bytes.
+pub(super) const LEVELS_MAX: u32 = 11;
 
 /// A node in a file; nothing of it is believed but its bounds.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use base::{Error, ParsedKey, Result, key};
 
 use super::FastTable;
-use super::group::{self, Group};
+use super::group::Group;
 use super::node::Node;
 use super::open::read_tail;
 use super::reading::Reading;
@@ -180,7 +180,7 @@ impl<'a> Pass<'a> {
             self.last_key = entry.key;
             self.counts.add(parsed.kind, entry.key.len(), entry.value.len())?;
         }
-        if group.bytes() - end >= group::ALIGNMENT {
+        if group.bytes() != end {
             return Err(Error::corruption("a group is longer than its entries"));
         }
         Ok(())
