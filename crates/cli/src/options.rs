@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Subcommand;
 use spillway::config::{Config, Start};
-use spillway::options::{Documented, TableOptions, row::Home, rows};
+use spillway::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
 use spillway::vfs::RealVfs;
 use spillway::{DbOptions, FamilyOptions};
 
@@ -75,6 +75,8 @@ fn list(args: &Args, out: &mut dyn Write) -> Outcome {
         ("DBOptions: options of the whole database", rows::<DbOptions>()),
         ("CFOptions: options of a column family", rows::<FamilyOptions>()),
         ("BlockBasedTable: tables, inside block_based_table_factory={...}", rows::<TableOptions>()),
+        ("ToplingZipTable: inside table_factory=ToplingZipTable:{...}", rows::<ZipTableOptions>()),
+        ("VecAutoSortTable: inside table_factory=VecAutoSortTable:{...}", rows::<AutoSortOptions>()),
     ];
     let mut shown = 0;
     for (title, rows) in groups {

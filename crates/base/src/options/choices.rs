@@ -129,18 +129,6 @@ named_enum! {
 }
 
 named_enum! {
-    /// The format of tables that flushes and compactions write.
-    enum TableFactory {
-        BlockBased = 0 => "BlockBasedTable",
-    }
-    refused {
-        "PlainTable" => "plain tables are neither read nor written; use BlockBasedTable",
-        "CuckooTable" => "cuckoo tables are neither read nor written; use BlockBasedTable",
-        "AdaptiveTable" => "of the formats it mixes only BlockBasedTable is supported; use that",
-    }
-}
-
-named_enum! {
     /// A table's index.
     enum IndexType {
         BinarySearch = 0 => "kBinarySearch",

@@ -71,7 +71,7 @@ pub fn apply_member(group: &mut dyn OptionGroup, member: &Node, load: &mut Load)
             if let Some(nested) = setting.group_mut() {
                 return apply_node(nested, member, load);
             }
-            if let Some(outcome) = setting.set_object(member) {
+            if let Some(outcome) = setting.set_object(member, load) {
                 return outcome;
             }
         }

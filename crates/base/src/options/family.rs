@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::comparator::UserOrder;
 use crate::error::{Error, Result};
 use crate::extend::{CompactionFilter, MergeOperator, PrefixExtractor};
-use crate::options::choices::{CompactionStyle, CompressionKind, TableFactory};
+use crate::options::choices::{CompactionStyle, CompressionKind};
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
 use crate::options::memtable::MemtableChoice;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
 use crate::options::table::TableOptions;
+use crate::options::table_factory::TableFactory;
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
@@ -90,8 +91,8 @@ option_table! {
     paranoid_file_checks: bool = false, ANY, RocksDb, Mutable;
     /// Writes no filters for the last level, where nearly every lookup that gets there finds its key.
     optimize_filters_for_hits: bool = false, ANY, RocksDb, Fixed;
-    /// The format of tables.
-    table_factory: TableFactory = TableFactory::BlockBased, ANY, RocksDb, Fixed;
+    /// What tables are written as, with DispatcherTable level by level. RocksDB reads BlockBasedTable alone.
+    table_factory: TableFactory = TableFactory::default(), ANY, Spillway, Fixed;
     /// The tables' layout, filters and cache.
     table as "block_based_table_factory": TableOptions = TableOptions::default(), ANY, Section, Mutable;
 
@@ -165,6 +166,7 @@ impl FamilyOptions {
         string::check_bounds(&self.table)?;
         string::check_bounds(&self.compression_opts)?;
         self.table.check_together()?;
+        self.table_factory.validate().map_err(|error| error.context("option `table_factory`"))?;
         if self.compression == CompressionKind::Disable
             || self.compression_per_level.0.contains(&CompressionKind::Disable)
         {

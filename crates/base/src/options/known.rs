@@ -1,7 +1,9 @@
 //! Names of RocksDB's options (7.8 to 11.9) that have no effect here, with RocksDB's defaults: a file that sets one to
 //! something else is read with a warning.
 
+use crate::error::Result;
 use crate::options::string;
+use crate::options::tree::{Content, Node};
 
 /// An option that is known and not honoured.
 #[derive(Debug)]
@@ -28,6 +30,31 @@ fn says_the_same(default: &str, text: &str) -> bool {
         return default == text;
     };
     given.iter().all(|pair| known.contains(pair))
+}
+
+/// Refuses parameters of the class `title` that are neither in `own` nor in `unhonoured`, and warns of the latter where
+/// they say something that is not done anyway.
+///
+/// # Errors
+/// `InvalidArgument`, with the place.
+pub fn check_params(
+    title: &str,
+    params: &[Node],
+    own: &[&str],
+    unhonoured: &[Unhonoured],
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    for param in params.iter().filter(|param| !own.contains(&param.name())) {
+        let Some(row) = unhonoured.iter().find(|row| row.name == param.name()) else {
+            let names = own.iter().copied().chain(unhonoured.iter().map(|row| row.name));
+            return Err(param.unknown(&format!("{title} has no parameter"), names));
+        };
+        let plain = !matches!(param.content, Content::List(_) | Content::Map(_));
+        if !(plain && row.is_default(&param.text()?)) {
+            warnings.push(param.remark("this has no effect here"));
+        }
+    }
+    Ok(())
 }
 
 const fn row(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
@@ -260,4 +287,90 @@ pub static COMPRESSION: &[Unhonoured] = &[
     row("use_zstd_dict_trainer", &["true"]),
     row("checksum", &["false"]),
     row("max_compressed_bytes_per_kb", &["896"]),
+];
+
+/// Of ToplingDB's `DispatcherTable`.
+pub static DISPATCHER: &[Unhonoured] = &[
+    row("allow_trivial_move", &["true"]),
+    row("auto_compaction_max_wamp", &["0"]),
+    row("ignoreInputCompressionMatchesOutput", &["false"]),
+    row("mark_for_compaction_max_wamp", &["0"]),
+    row("measure_builder_stats", &["false"]),
+    row("trivial_move_always_max_output_level", &["0"]),
+    row("trivial_move_max_file_size_multiplier", &["0"]),
+];
+
+/// Of ToplingDB's `CSPPMemTabTable`.
+pub static CONVERTED_TABLE: &[Unhonoured] = &[
+    // Names a memtable whose statistics tables count in.
+    row("sst_reader", &[]),
+];
+
+/// Of ToplingDB's `SingleFastTable`.
+pub static FAST_TABLE: &[Unhonoured] = &[
+    row("accurateKeyAnchorsSize", &["true"]),
+    row("collectPropertiesMinLevel", &["0"]),
+    row("debugLevel", &["0"]),
+    row("fileWriteBufferSize", &[]),
+    row("indexType", &["MainPatricia"]),
+    row("keyAnchorSizeUnit", &[]),
+    row("keyPrefixLen", &["0"]),
+    row("maxPreadLen", &[]),
+    row("minPreadLen", &["-1"]),
+    row("minPreadLevel", &[]),
+    row("needCompactOnOmitPropsCollector", &["true", "false"]),
+    row("useFilter", &["false"]),
+    row("warmupLevel", &["kNone", "kIndex"]),
+    row("writeMethod", &[]),
+];
+
+/// Of ToplingDB's `ToplingZipTable`.
+pub static ZIP_TABLE: &[Unhonoured] = &[
+    row("acceptCompressionRatio", &["0.8"]),
+    row("cacheCapacityBytes", &["0"]),
+    row("cacheShards", &[]),
+    row("checksumLevel", &[]),
+    row("compressGlobalDict", &["false"]),
+    row("debugLevel", &["0"]),
+    row("enableEntropyStore", &["false"]),
+    row("enableFixedLenHoleIndex", &[]),
+    row("enableStatistics", &["false"]),
+    row("enableUintIndex", &[]),
+    row("entropyAlgo", &["kNoEntropy"]),
+    row("estimateCompressionRatio", &[]),
+    row("fileWriteBufferSize", &[]),
+    row("forceLegacyZvType", &["false"]),
+    row("hardZipWorkingMemLimit", &[]),
+    row("indexCacheRatio", &["0"]),
+    row("indexMemAsHugePage", &["false"]),
+    row("indexMemAsResident", &["false"]),
+    row("indexNestLevel", &[]),
+    row("indexNestScale", &[]),
+    row("indexTempLevel", &[]),
+    row("indexType", &[]),
+    row("keyPrefixLen", &["0"]),
+    row("keyRankCacheRatio", &[]),
+    // Temporary files lie beside the table.
+    row("localTempDir", &["/tmp"]),
+    row("minDictZipValueSize", &["15", "30"]),
+    row("minPreadLen", &["-1"]),
+    row("minPrefetchPages", &[]),
+    row("needCompactMaxLevel", &[]),
+    row("nltAcceptCompressionRatio", &[]),
+    row("offsetArrayBlockUnits", &[]),
+    row("optimizeCpuL3Cache", &[]),
+    row("sampleRatio", &["0.01", "0.03"]),
+    row("smallTaskMemory", &[]),
+    row("softZipWorkingMemLimit", &[]),
+    row("useSuffixArrayLocalMatch", &["false"]),
+    row("warmupLevel", &["kNone", "kIndex"]),
+];
+
+/// Of ToplingDB's `VecAutoSortTable`.
+pub static AUTO_SORT_TABLE: &[Unhonoured] = &[
+    row("collectProperties", &["true"]),
+    row("debugLevel", &["0"]),
+    row("fileWriteBufferSize", &[]),
+    row("forceNeedCompact", &["false"]),
+    row("minUserKeyLen", &["0"]),
 ];

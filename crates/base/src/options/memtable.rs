@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::options::row::{Load, Setting};
 use crate::options::string;
+use crate::options::table_kind::class_and_params;
 use crate::options::tree::Node;
 
 /// Which memtable a family has, as the memtables' registry reads it: `trie`, `skip_list:16`, `cspp:{"mem_cap":"16G"}`,
@@ -27,18 +28,7 @@ impl MemtableChoice {
     /// # Errors
     /// `InvalidArgument`, with the place: an object of another shape.
     pub fn from_object(node: &Node) -> Result<MemtableChoice> {
-        let members = node.members("`class` and `params`")?;
-        let (name, params) = match (node.member("class"), members) {
-            (Some(class), _) => {
-                if let Some(other) = members.iter().find(|member| !["class", "params"].contains(&member.name())) {
-                    return Err(other.unknown("there is no key", ["class", "params"].into_iter()));
-                }
-                (class.text()?, node.member("params"))
-            }
-            (None, [only]) => (only.name().to_owned(), Some(only)),
-            (None, _) => return Err(node.error("a memtable is written as {class: NAME, params: {...}}")),
-        };
-        let params = params.map_or(Ok(&[][..]), |params| params.members("parameters"))?;
+        let (_, name, params) = class_and_params(node, "memtable")?;
         Ok(MemtableChoice::of_class(&name, params))
     }
 
@@ -111,7 +101,7 @@ impl Setting for MemtableChoice {
         true
     }
 
-    fn set_object(&mut self, node: &Node) -> Option<Result<()>> {
+    fn set_object(&mut self, node: &Node, _load: &mut Load) -> Option<Result<()>> {
         Some(MemtableChoice::from_object(node).map(|choice| *self = choice))
     }
 }

@@ -8,6 +8,7 @@ mod apply;
 mod choices;
 mod compression;
 mod db;
+pub mod dispatcher;
 pub mod document;
 mod family;
 mod filter;
@@ -20,14 +21,15 @@ mod setting;
 pub mod string;
 mod suggest;
 mod table;
+mod table_factory;
+mod table_kind;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 
 pub use apply::{apply_document, apply_string, apply_value, set_at_runtime};
 pub use choices::{
-    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, LogBacking, TableFactory,
-    WalRecoveryMode,
+    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, LogBacking, WalRecoveryMode,
 };
 pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;
@@ -39,3 +41,5 @@ pub use memtable::MemtableChoice;
 pub use row::{Documented, OptionGroup, rows};
 pub use suggest::nearest;
 pub use table::TableOptions;
+pub use table_factory::TableFactory;
+pub use table_kind::{AutoSortOptions, TableClass, TableKind, ZipTableOptions};

@@ -116,7 +116,7 @@ pub trait Setting {
     }
 
     /// Takes an object of a document; `None` where the option has no such form.
-    fn set_object(&mut self, _node: &Node) -> Option<Result<()>> {
+    fn set_object(&mut self, _node: &Node, _load: &mut Load) -> Option<Result<()>> {
         None
     }
 

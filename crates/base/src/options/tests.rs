@@ -29,6 +29,7 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
         "filter_policy" => &["bloomfilter:9.5:false"],
         "compression_per_level" => &["kNoCompression:kZSTD"],
         "compression_opts" => &["{window_bits=-12;level=3;max_dict_bytes=4096;zstd_max_train_bytes=1;}"],
+        "table_factory" => &["ToplingZipTable\\:\\{\"builderMinLevel\"\\:2\\}"],
         "memtable_factory" => &["cspp\\:\\{\"mem_cap\"\\:\"16G\\;#\"\\}"],
         "wal_dir" => &["\\ a\\;b \\#\\{\\n"],
         "block_based_table_factory" => &[], // changed as a group of its own
@@ -81,7 +82,7 @@ fn changed<G: OptionGroup + Default>() -> (G, Vec<&'static str>) {
 
 fn changed_family() -> FamilyOptions {
     let (mut family, unchangeable) = changed::<FamilyOptions>();
-    assert_eq!(unchangeable, ["compaction_style", "table_factory", "block_based_table_factory"]);
+    assert_eq!(unchangeable, ["compaction_style", "block_based_table_factory"]);
     let (table, unchangeable) = changed::<TableOptions>();
     assert_eq!(unchangeable, ["block_align"]);
     family.table = table;

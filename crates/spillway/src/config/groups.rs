@@ -119,11 +119,7 @@ impl<'a> Document<'a> {
             (Kind::MemTableRepFactory, _) => {
                 self.memtable_of(member, referred, warnings).map(|choice| family.options.memtable_factory = choice)
             }
-            (Kind::TableFactory, Some(object)) => {
-                let cache = self.table(object, &mut family.options.table, warnings)?;
-                family.cache = cache.or(family.cache.take());
-                Ok(())
-            }
+            (Kind::TableFactory, Some(object)) => self.table_factory(object, family, warnings),
             (_, Some(object)) => {
                 let text = self.option_text(member.name(), object, warnings)?;
                 set_text(&mut family.options, member, &text, warnings)

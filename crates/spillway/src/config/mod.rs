@@ -20,6 +20,7 @@ mod describe;
 mod groups;
 mod objects;
 mod sections;
+mod tables;
 #[cfg(test)]
 mod tests;
 

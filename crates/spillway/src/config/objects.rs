@@ -55,20 +55,6 @@ const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] = &[
     without_effect("allow_stall", &["false"]),
 ];
 
-/// Table formats of ToplingDB and RocksDB that are neither read nor written.
-const TABLE_CLASSES_UNSUPPORTED: &[(&str, &str)] = &[
-    ("DispatcherTable", "a table format per level is not implemented; use BlockBasedTable"),
-    ("DispatherTable", "a table format per level is not implemented; use BlockBasedTable"),
-    ("CSPPMemTabTable", "such tables come of the memtable's `convert_to_sst`; use BlockBasedTable for what is written"),
-    ("SingleFastTable", "only BlockBasedTable is there"),
-    ("SimpleTopTable", "only BlockBasedTable is there"),
-    ("ToplingZipTable", "only BlockBasedTable is there"),
-    ("TerarkZipTable", "only BlockBasedTable is there"),
-    ("VecAutoSortTable", "only BlockBasedTable is there"),
-    ("PlainTable", "only BlockBasedTable is there"),
-    ("CuckooTable", "only BlockBasedTable is there"),
-];
-
 impl<'a> Document<'a> {
     /// The objects of a kind, each tried: what is wrong with one that nobody uses is an error all the same, except that
     /// classes which are not there are.
@@ -82,7 +68,7 @@ impl<'a> Document<'a> {
                 Kind::MergeOperator => self.option_text("merge_operator", node, warnings).map(drop),
                 Kind::SliceTransform => self.option_text("prefix_extractor", node, warnings).map(drop),
                 Kind::Statistics => statistics(node, warnings).map(drop),
-                Kind::TableFactory => self.table(node, &mut TableOptions::default(), warnings).map(drop),
+                Kind::TableFactory => self.try_table_factory(node, warnings),
                 Kind::WriteBufferManager => write_buffer_bytes(node, warnings).map(drop),
             }
             .or_else(|error| only_if_unsupported(error, warnings))?;
@@ -126,25 +112,7 @@ impl<'a> Document<'a> {
         Ok(text)
     }
 
-    /// Sets the options of tables that an object describes. Returns the cache that it names.
-    pub(super) fn table(
-        &self,
-        node: &'a Node,
-        table: &mut TableOptions,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<CacheUse>> {
-        let object = Object::new(node)?;
-        let class = object.class_name.as_str();
-        if let Some((_, reason)) = TABLE_CLASSES_UNSUPPORTED.iter().find(|(name, _)| *name == class) {
-            return Err(object.unsupported_class(reason));
-        }
-        if !["BlockBasedTable", "BlockBased"].contains(&class) {
-            return Err(object.unknown_class(&["BlockBasedTable"]));
-        }
-        self.table_params(object.params, table, warnings)
-    }
-
-    /// The same for the parameters alone.
+    /// Sets the options of block-based tables. Returns the cache that they name.
     pub(super) fn table_params(
         &self,
         params: &'a [Node],

@@ -1,7 +1,7 @@
 //! The sections of a configuration: which hold named objects, how objects are named, and what of ToplingDB's there is
 //! nothing of here.
 
-use base::options::known::Unhonoured;
+use base::options::known::{Unhonoured, check_params};
 use base::options::nearest;
 use base::options::row::{Load, Setting};
 use base::options::tree::{Content, Node};
@@ -148,7 +148,15 @@ impl<'a> Document<'a> {
     pub fn require(&self, section: &str, value: &'a Node) -> Result<&'a Node> {
         match self.refer(section, value)? {
             Some(object) => Ok(object),
-            None => Err(value.error(unknown_name(section, &value.text()?, self.named(section)?))),
+            None => Err(self.unknown(section, value)),
+        }
+    }
+
+    /// The error for a value that is no name in a section.
+    pub fn unknown(&self, section: &str, value: &Node) -> Error {
+        match (value.text(), self.named(section)) {
+            (Ok(text), Ok(objects)) => value.error(unknown_name(section, &text, objects)),
+            (Err(error), _) | (_, Err(error)) => error,
         }
     }
 }
@@ -192,21 +200,7 @@ impl<'a> Object<'a> {
 
     /// Refuses parameters that are neither in `known` nor in `unhonoured`, and warns of the latter.
     pub fn check_params(&self, known: &[&str], unhonoured: &[Unhonoured], warnings: &mut Vec<String>) -> Result<()> {
-        for param in self.params {
-            if known.contains(&param.name()) {
-                continue;
-            }
-            let Some(row) = unhonoured.iter().find(|row| row.name == param.name()) else {
-                let names = known.iter().copied().chain(unhonoured.iter().map(|row| row.name));
-                return Err(param.unknown(&format!("{} has no parameter", self.class_name), names));
-            };
-            let is_default =
-                !matches!(param.content, Content::List(_) | Content::Map(_)) && row.is_default(&param.text()?);
-            if !is_default {
-                warnings.push(param.remark("this has no effect here"));
-            }
-        }
-        Ok(())
+        check_params(&self.class_name, self.params, known, unhonoured, warnings)
     }
 
     /// The error for a class that nobody here knows.
@@ -217,11 +211,6 @@ impl<'a> Object<'a> {
             None => format!("there are: {}", known.join(", ")),
         };
         self.class.error(format!("there is no class `{name}`; {hint}"))
-    }
-
-    /// The error for one of ToplingDB's classes.
-    pub fn unsupported_class(&self, reason: &str) -> Error {
-        self.class.locate(Error::unsupported(format!("class `{}`: {reason}", self.class_name)))
     }
 }
 

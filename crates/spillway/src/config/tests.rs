@@ -67,6 +67,11 @@ fn documents_with_bad_values() {
 }
 
 #[test]
+fn table_factories() {
+    check("tables.txt");
+}
+
+#[test]
 fn what_of_toplingdb_is_not_here() {
     check("foreign.txt");
 }
@@ -145,6 +150,20 @@ fn every_class_of_memtable_is_known() {
         let choice = config.databases()[0].families[0].1.memtable_factory.clone();
         assert!(expected.iter().any(|name| choice.starts_with(name)), "{class}: {choice}");
         assert_eq!(super::objects::canonical_memtable(&choice).unwrap(), choice, "{class}");
+    }
+}
+
+#[test]
+fn table_factories_can_stand_in_their_place() {
+    let text = "databases: {d: {params: {cf_options: {table_factory: VALUE}}}}";
+    for (value, expected) in [
+        ("SingleFastTable", "SingleFastTable"),
+        ("{class: SingleFastTable}", "SingleFastTable"),
+        ("'ToplingZipTable:{\"builderMinLevel\":2}'", "ToplingZipTable:{\"builderMinLevel\":2}"),
+        ("{class: DispatcherTable, params: {default: {class: SingleFastTable}}}", "SingleFastTable"),
+    ] {
+        let config = read(&text.replace("VALUE", value), Syntax::Yaml).unwrap();
+        assert_eq!(config.databases()[0].families[0].1.table_factory.to_string(), expected);
     }
 }
 

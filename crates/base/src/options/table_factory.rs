@@ -1,0 +1,171 @@
+//! The `table_factory` option: which kind of table is written, at every level or level by level. Readers need no choice:
+//! a file's last eight bytes tell its kind.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::options::dispatcher::{self, DispatcherParams};
+use crate::options::row::{Load, Setting};
+use crate::options::string;
+use crate::options::table_kind::{TableClass, TableKind, class_and_params};
+use crate::options::tree::{Content, Node, Syntax};
+
+/// Levels that have a writer of their own at most; as many as there can be levels.
+const LEVEL_WRITERS_MAX: usize = 64;
+
+/// What a family's tables are written as.
+///
+/// As an option: `SingleFastTable`, `ToplingZipTable:{"sampleRatio":0.01}`, `{id=ToplingZipTable;sampleRatio=0.01;}`, or by
+/// level `DispatcherTable:{"default":"SingleFastTable","level_writers":["SingleFastTable","BlockBasedTable"]}`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableFactory {
+    default: TableKind,
+    /// From level 0; the last one counts for deeper levels too. Empty: `default` everywhere.
+    by_level: Vec<TableKind>,
+}
+
+impl From<TableKind> for TableFactory {
+    fn from(kind: TableKind) -> Self {
+        TableFactory { default: kind, by_level: Vec::new() }
+    }
+}
+
+impl TableFactory {
+    /// One kind for each level, from level 0; the last one counts for deeper levels. `default` where there is none, or
+    /// where it does not write at the level.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: more than there can be levels.
+    pub fn by_level(default: TableKind, by_level: Vec<TableKind>) -> Result<TableFactory> {
+        if by_level.len() > LEVEL_WRITERS_MAX {
+            let many = by_level.len();
+            return Err(Error::invalid_argument(format!("{many} level_writers; there are {LEVEL_WRITERS_MAX} levels")));
+        }
+        Ok(TableFactory { default, by_level })
+    }
+
+    /// What tables of `level` are written as.
+    pub fn at_level(&self, level: usize) -> &TableKind {
+        let chosen = self.by_level.get(level).or(self.by_level.last()).unwrap_or(&self.default);
+        if chosen.writes_at(level) { chosen } else { &self.default }
+    }
+
+    /// What tables are written as that have no level yet.
+    pub fn without_level(&self) -> &TableKind {
+        &self.default
+    }
+
+    /// Every kind that may be written.
+    pub fn kinds(&self) -> impl Iterator<Item = &TableKind> {
+        std::iter::once(&self.default).chain(&self.by_level)
+    }
+
+    /// The choice that an object makes: `{class: NAME, params: {...}}`, as ToplingDB has it, or `{NAME: {...}}`.
+    fn from_object(node: &Node, load: &mut Load) -> Result<TableFactory> {
+        let (class, name, params) = class_and_params(node, "table")?;
+        TableFactory::of_class(class, &name, params, load)
+    }
+
+    /// The choice of a class. `at` is what is to blame where it has no such name or lacks a parameter.
+    fn of_class(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<TableFactory> {
+        if !dispatcher::NAMES.contains(&name) {
+            return Ok(written(at, name, params, load)?.into());
+        }
+        let parts = DispatcherParams::of(at, params, load)?;
+        for reader in parts.readers {
+            let class = class_in_place(reader, load)?;
+            dispatcher::check_reader(reader, &class)?;
+        }
+        let default = kind_in_place(parts.default, load)?;
+        let by_level = parts.level_writers.iter().map(|writer| kind_in_place(writer, load)).collect::<Result<_>>()?;
+        TableFactory::by_level(default, by_level).map_err(|error| at.locate(error))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a parameter out of its bounds.
+    pub(super) fn validate(&self) -> Result<()> {
+        self.kinds().try_for_each(TableKind::validate)
+    }
+
+    fn parse(text: &str, load: &mut Load) -> Result<TableFactory> {
+        let text = text.trim();
+        if text.contains("id=") && !text.contains('"') {
+            let (name, members) = string::object_id(text)?;
+            return Ok(TableKind::of_members(&string::unescape(name), &members, load)?.into());
+        }
+        let (name, params) = match text.split_once(':') {
+            Some((name, params)) => (name.trim(), Node::read(params, Syntax::Json)?),
+            None => (text, Node::from_value(&json!({}))?),
+        };
+        TableFactory::of_class(&params, name, params.members("parameters")?, load)
+    }
+}
+
+fn written(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<TableKind> {
+    TableClass::of(at, name, params, load)?.written().map_err(|error| at.locate(error))
+}
+
+/// The class that a name, or an object in its place, stands for where objects have no names of their own.
+fn class_in_place(node: &Node, load: &mut Load) -> Result<TableClass> {
+    match &node.content {
+        Content::Map(_) => {
+            let (at, name, params) = class_and_params(node, "table")?;
+            TableClass::of(at, &name, params, load)
+        }
+        Content::Scalar(_) | Content::List(_) => TableClass::of(node, &node.text()?, &[], load),
+    }
+}
+
+fn kind_in_place(node: &Node, load: &mut Load) -> Result<TableKind> {
+    class_in_place(node, load)?.written().map_err(|error| node.locate(error))
+}
+
+/// As option strings have it.
+impl fmt::Display for TableFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.by_level.is_empty() {
+            let level_writers: Vec<Value> = self.by_level.iter().map(TableKind::to_value).collect();
+            let params = json!({"default": self.default.to_value(), "level_writers": level_writers});
+            return write!(f, "{}:{params}", dispatcher::NAME);
+        }
+        f.write_str(self.default.name())?;
+        match Value::Object(self.default.params()) {
+            Value::Object(params) if params.is_empty() => Ok(()),
+            params => write!(f, ":{params}"),
+        }
+    }
+}
+
+impl Setting for TableFactory {
+    fn kind(&self) -> String {
+        format!("{}, {}", TableKind::NAMES.join(", "), dispatcher::NAME)
+    }
+
+    fn text(&self) -> String {
+        string::escape(&self.to_string())
+    }
+
+    fn set(&mut self, text: &str, load: &mut Load) -> Result<()> {
+        *self = TableFactory::parse(&string::unescape(text.trim()), load)?;
+        Ok(())
+    }
+
+    fn value(&self) -> Value {
+        Value::String(self.to_string())
+    }
+
+    fn is_free_text(&self) -> bool {
+        true
+    }
+
+    /// # Errors
+    /// As [`set`](Setting::set), with the place.
+    fn set_object(&mut self, node: &Node, load: &mut Load) -> Option<Result<()>> {
+        Some(TableFactory::from_object(node, load).map(|factory| *self = factory))
+    }
+}
+
+#[cfg(test)]
+mod tests;
