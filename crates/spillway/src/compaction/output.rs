@@ -15,10 +15,7 @@ use base::metrics::{Ticker, tick};
 use base::options::{CompressionKind, FamilyOptions, FilterPolicy};
 use base::tombstone::RangeTombstone;
 use base::{Cursor, Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, ValueKind};
-use table::{
-    BlockBasedTable, BlockBasedTableBuilder, Table, TableBuilder, TableBuilderConfig, TableContext, TableOrigin,
-    TableSummary,
-};
+use table::{TableBuilder, TableBuilderConfig, TableContext, TableOrigin, TableSummary, new_builder, open_any};
 use vfs::{IfExists, IoClass};
 
 use super::cutter::Cutter;
@@ -74,6 +71,8 @@ impl FamilyRules {
 #[derive(Clone)]
 pub struct OutputRules {
     pub family: FamilyRules,
+    /// Where the tables go, which decides what kind they are of.
+    pub level: usize,
     pub compression: CompressionKind,
     /// Nothing lies below the tables.
     pub bottommost: bool,
@@ -94,7 +93,7 @@ pub struct Outputs<'a> {
 
 /// The table being written.
 struct OpenTable {
-    builder: Box<BlockBasedTableBuilder>,
+    builder: Box<dyn TableBuilder>,
     number: FileNumber,
     path: PathBuf,
     creation_time: u64,
@@ -177,7 +176,8 @@ impl<'a> Outputs<'a> {
         self.paths.push(path.clone());
         let creation_time = context.vfs.unix_time_us() / 1_000_000;
         let config = self.config(&path, number, creation_time);
-        let builder = Box::new(BlockBasedTableBuilder::new(file, config).map_err(|e| e.at_path(&path))?);
+        let kind = self.rules.family.options.table_factory.at_level(self.rules.level);
+        let builder = new_builder(kind, &context.vfs, file, config).map_err(|e| e.at_path(&path))?;
         Ok(OpenTable { builder, number, path, creation_time })
     }
 
@@ -257,7 +257,7 @@ impl<'a> Outputs<'a> {
             ..TableContext::default()
         };
         let file = self.context.vfs.open(path)?;
-        BlockBasedTable::open(file, path, meta.file_bytes, &context)?.verify()
+        open_any(&*self.context.vfs, file, path, meta.file_bytes, &context)?.table().verify()
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicU64;
 
 use base::cursor::VecCursor;
 use base::options::DbOptions;
+use table::{BlockBasedTable, Table};
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
 use super::*;
@@ -47,6 +48,7 @@ fn rules() -> OutputRules {
             order: order(),
             options: Arc::new(FamilyOptions { paranoid_file_checks: true, ..FamilyOptions::default() }),
         },
+        level: 1,
         compression: CompressionKind::None,
         bottommost: false,
         class: IoClass::Compaction,

@@ -94,6 +94,7 @@ fn output_rules(work: &Work) -> OutputRules {
     let metas = || work.pick.files().map(|(_, file)| &file.meta);
     OutputRules {
         family: work.family.clone(),
+        level: work.pick.output_level,
         compression: work.pick.compression,
         bottommost: work.pick.bottommost,
         class: IoClass::Compaction,

@@ -77,6 +77,7 @@ fn write<C: Cursor>(
     let rules = OutputRules {
         compression: family.options.compression_at(0, false),
         family,
+        level: 0,
         bottommost: false,
         class: IoClass::Flush,
         epoch_number: plan.version.max_epoch() + 1,

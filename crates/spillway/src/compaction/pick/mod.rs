@@ -149,12 +149,19 @@ impl<'a> Picker<'a> {
         if inputs.files.iter().any(|file| !file.meta.value_logs.is_empty()) {
             return false; // it would go on keeping its logs
         }
-        if inputs.level == pick.output_level || self.compression(inputs.level) != pick.compression {
+        if inputs.level == pick.output_level || !self.writes_alike(inputs.level, pick) {
             return false;
         }
         let disjoint = inputs.level > 0 || self.are_disjoint(&inputs.files);
         let most = self.options.max_compaction_bytes();
         disjoint && inputs.files.iter().all(|file| self.bytes_below(file, pick.output_level) <= most)
+    }
+
+    /// Whether tables of a level are what the pick would write.
+    fn writes_alike(&self, level: usize, pick: &Pick) -> bool {
+        let factory = &self.options.table_factory;
+        self.compression(level) == pick.compression
+            && factory.at_level(level).same_format(factory.at_level(pick.output_level))
     }
 
     fn are_disjoint(&self, files: &[Arc<TableFile>]) -> bool {
