@@ -1,11 +1,12 @@
 //! The tables of a family at one instant (V1). Immutable; [`super::builder`] makes the next one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{FileNumber, InternalOrder};
 
 use super::level::Level;
-use super::table_file::TableFile;
+use super::table_file::{FileMeta, TableFile};
 
 /// More levels than any options ask for; a larger number in a MANIFEST is damage (B2).
 pub const LEVELS_MAX: usize = 64;
@@ -27,6 +28,19 @@ impl Version {
 
     pub(super) fn from_levels(order: InternalOrder, levels: Vec<Arc<Level>>) -> Self {
         Version { order, levels }
+    }
+
+    /// The same tables, some of which have other metadata now; bounds and numbers stay.
+    pub fn with_metas(&self, changed: &BTreeMap<FileNumber, FileMeta>) -> Version {
+        let level = |level: &Arc<Level>| {
+            let mut copy = Level::with_capacity(level.files().len());
+            for file in level.files() {
+                let meta = changed.get(&file.number());
+                copy.push(&self.order.user, meta.map_or_else(|| file.clone(), |meta| file.with_meta(meta.clone())));
+            }
+            Arc::new(copy)
+        };
+        Version { order: self.order.clone(), levels: self.levels.iter().map(level).collect() }
     }
 
     pub fn order(&self) -> &InternalOrder {
