@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::options::{CompressionKind, FamilyOptions};
+use base::options::{AutoSortOptions, CompressionKind, FamilyOptions, TableKind};
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key};
-use table::{BlockBasedTableBuilder, TableBuilder, TableBuilderConfig, TableOrigin};
+use table::{TableBuilder, TableBuilderConfig, TableOrigin, new_builder, new_sorting_builder};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::compaction::output::FamilyRules;
@@ -22,7 +22,11 @@ const MAKER: &str = "SST Writer";
 /// Write-back is started whenever so many bytes were written, so that the sync at the end finds little to do.
 const BYTES_PER_SYNC: u64 = 1 << 20;
 
-/// Writes one table. Keys ascend strictly in the family's order.
+/// Writes one table, block-based whatever else the family writes: only such tables can be ingested. Keys ascend strictly in
+/// the family's order.
+///
+/// Where the options have [`TableKind::AutoSort`] as table factory (`VecAutoSortTable`), keys come in any order, and any
+/// number of times: what was added last counts. They are sorted when the table is finished.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -40,7 +44,9 @@ const BYTES_PER_SYNC: u64 = 1 << 20;
 pub struct TableWriter {
     file: Unfinished,
     order: InternalOrder,
-    builder: Box<BlockBasedTableBuilder>,
+    builder: Box<dyn TableBuilder>,
+    /// The builder takes keys in any order.
+    sorts: bool,
     /// The internal key of the last point entry; empty before the first.
     last: Vec<u8>,
     /// Memory for that of the one being added.
@@ -69,16 +75,26 @@ impl TableWriter {
     /// # Errors
     /// `InvalidArgument`: there is a file, or the options contradict each other. `Io`, `NoSpace`.
     pub fn create(vfs: Arc<dyn Vfs>, path: impl AsRef<Path>, options: &FamilyOptions) -> Result<TableWriter> {
-        Self::begin(vfs, path.as_ref(), options, TableOrigin::default())
+        let sorting = match options.table_factory.without_level() {
+            TableKind::AutoSort(sorting) => Some(sorting),
+            _ => None,
+        };
+        Self::begin(vfs, path.as_ref(), options, TableOrigin::default(), sorting)
     }
 
-    /// As [`create`](Self::create), for one family.
+    /// As [`create`](Self::create), for one family and keys that come in order.
     pub(crate) fn create_at(vfs: Arc<dyn Vfs>, path: &Path, rules: &FamilyRules) -> Result<TableWriter> {
         let origin = TableOrigin { family: Some(rules.id), family_name: rules.name.clone(), ..TableOrigin::default() };
-        Self::begin(vfs, path, &rules.options, origin)
+        Self::begin(vfs, path, &rules.options, origin, None)
     }
 
-    fn begin(vfs: Arc<dyn Vfs>, path: &Path, options: &FamilyOptions, family: TableOrigin) -> Result<TableWriter> {
+    fn begin(
+        vfs: Arc<dyn Vfs>,
+        path: &Path,
+        options: &FamilyOptions,
+        family: TableOrigin,
+        sorting: Option<&AutoSortOptions>,
+    ) -> Result<TableWriter> {
         let now_s = vfs.unix_time_us() / 1_000_000;
         let origin = TableOrigin {
             db_id: MAKER.to_owned(),
@@ -93,8 +109,13 @@ impl TableWriter {
         let order = config.order.clone();
         let created = vfs.create(path, IfExists::Fail)?;
         let file = Unfinished { vfs, path: path.to_owned(), finished: false };
-        let builder = Box::new(BlockBasedTableBuilder::new(created, config).map_err(|e| e.at_path(path))?);
-        Ok(TableWriter { file, order, builder, last: Vec::new(), next: Vec::new(), deleted: None })
+        let builder = match sorting {
+            Some(sorting) => new_sorting_builder(sorting, &file.vfs, created, config),
+            None => new_builder(&TableKind::BlockBased, &file.vfs, created, config),
+        };
+        let builder = builder.map_err(|e| e.at_path(path))?;
+        let sorts = sorting.is_some();
+        Ok(TableWriter { file, order, builder, sorts, last: Vec::new(), next: Vec::new(), deleted: None })
     }
 
     /// Adds a key with its value.
@@ -174,7 +195,7 @@ impl TableWriter {
     /// The builder takes several entries of one key, as tables of a database have them; here none could be told from
     /// another, since all have the same number.
     fn check_order(&self, user_key: &[u8]) -> Result<()> {
-        if self.last.is_empty() || self.order.user.compare(user_key, key::user_key(&self.last)).is_gt() {
+        if self.sorts || self.last.is_empty() || self.order.user.compare(user_key, key::user_key(&self.last)).is_gt() {
             return Ok(());
         }
         let (last, next) = (key::user_key(&self.last).escape_ascii(), user_key.escape_ascii());
@@ -182,7 +203,7 @@ impl TableWriter {
         Err(Error::invalid_argument(what).at_path(&self.file.path))
     }
 
-    /// Point entries and range deletions so far.
+    /// Point entries and range deletions so far, those included whose key was added again.
     pub fn entries(&self) -> u64 {
         self.builder.entries()
     }
@@ -202,7 +223,6 @@ impl TableWriter {
         if builder.entries() == 0 {
             return Err(Error::invalid_argument("a table without entries cannot be ingested").at_path(&file.path));
         }
-        let entries = builder.entries();
         let summary = builder.finish()?;
         file.finished = true;
         let points = summary.point_bounds.map(|(first, last)| {
@@ -214,7 +234,7 @@ impl TableWriter {
         Ok(WrittenTable {
             path: file.path.clone(),
             file_bytes: summary.file_bytes,
-            entries,
+            entries: summary.properties.entries,
             smallest: firsts.into_iter().min_by(|a, b| order.compare(a, b)).unwrap_or_default(),
             largest: lasts.into_iter().max_by(|a, b| order.compare(a, b)).unwrap_or_default(),
         })
