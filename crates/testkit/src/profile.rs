@@ -45,7 +45,7 @@ const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; the first is the one to begin with.
-pub const ALL: [Profile; 8] = [
+pub const ALL: [Profile; 9] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -103,6 +103,16 @@ pub const ALL: [Profile; 8] = [
         family: "write_buffer_size=64K;memtable_factory={id=skip_list;convert_to_sst=kDumpMem};paranoid_file_checks=true;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
                  level0_file_num_compaction_trigger=3;compression=kNoCompression",
+    },
+    Profile {
+        // Each level is written in its own way, and read whatever it is.
+        name: "dispatched",
+        db: "log_file_bytes=64K;max_open_files=8",
+        family: "write_buffer_size=64K;level_compaction_dynamic_level_bytes=false;num_levels=5;target_file_size_base=8K;\
+                 max_bytes_for_level_base=16K;max_bytes_for_level_multiplier=2;level0_file_num_compaction_trigger=2;\
+                 compression=kNoCompression;paranoid_file_checks=true;table_factory=DispatcherTable:{\"default\":\
+                 \"SingleFastTable\",\"level_writers\":[\"SingleFastTable\",\"SingleFastTable\",\"BlockBasedTable\",\
+                 \"ToplingZipTable\"]};block_based_table_factory={filter_policy=bloomfilter:10:false}",
     },
     Profile {
         name: "defaults",

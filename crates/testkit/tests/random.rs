@@ -123,6 +123,11 @@ fn dumped() {
 }
 
 #[test]
+fn dispatched() {
+    run_seeds("dispatched");
+}
+
+#[test]
 fn defaults() {
     run_seeds("defaults");
 }
