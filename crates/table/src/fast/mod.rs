@@ -133,6 +133,3 @@ impl Table for FastTable {
         size_of::<Self>() + self.extents.memory_bytes() + tombstones
     }
 }
-
-#[cfg(test)]
-mod tests;
