@@ -18,7 +18,7 @@ use vfs::{IoClass, Vfs};
 
 /// Level 0 fast, level 1 blocks, the others zip.
 const BY_LEVEL: &str = "table_factory=DispatcherTable:{\"default\":\"SingleFastTable\",\"level_writers\":\
-    [\"SingleFastTable\",\"BlockBasedTable\",\"ToplingZipTable\"]}";
+    [\"SingleFastTable\",\"BlockBasedTable\",{\"class\":\"ToplingZipTable\",\"params\":{\"memory_bytes\":65536}}]}";
 
 const SMALL: &str = "write_buffer_size=64K;target_file_size_base=16K;max_bytes_for_level_base=64K;num_levels=4;\
     max_bytes_for_level_multiplier=3;level_compaction_dynamic_level_bytes=false;level0_file_num_compaction_trigger=2;\

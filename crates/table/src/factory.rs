@@ -1,6 +1,6 @@
 //! Makes builders of tables of every kind. Which kind a level gets, the family's `table_factory` says.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Result;
@@ -8,15 +8,12 @@ use base::options::{AutoSortOptions, TableKind};
 use vfs::{AppendFile, Vfs};
 
 use crate::{
-    AutoSortSettings, AutoSortTableBuilder, BlockBasedTableBuilder, FastTableBuilder, SpillPlace, TableBuilder,
-    TableBuilderConfig, ZipOptions, ZipTableBuilder,
+    AutoSortSettings, AutoSortTableBuilder, BlockBasedTableBuilder, FastTableBuilder, TableBuilder, TableBuilderConfig,
+    ZipSettings, ZipTableBuilder,
 };
 
-/// How temporary files end, which are deleted where they are found when a database is opened.
-const TEMPORARY: &str = "dbtmp";
-
 /// A builder of a table of that kind in `file`. Entries come in order: of a kind that sorts, what it sorts for is made.
-/// `vfs` is for temporary files beside the table.
+/// `vfs` is for temporary files.
 ///
 /// # Errors
 /// As of the kind's builder.
@@ -30,9 +27,12 @@ pub fn new_builder(
         TableKind::BlockBased | TableKind::AutoSort(_) => Box::new(BlockBasedTableBuilder::new(file, config)?),
         TableKind::SingleFast => Box::new(FastTableBuilder::new(file, config)?),
         TableKind::Zip(options) => {
-            let spill = SpillPlace { vfs: vfs.clone(), path: config.path.with_extension(TEMPORARY) };
-            let options = ZipOptions { memory_bytes: options.memory_bytes, spill: Some(spill) };
-            Box::new(ZipTableBuilder::new(file, config, options)?)
+            let spill_dir = match options.local_temp_dir.as_str() {
+                "" => beside(&config.path),
+                dir => PathBuf::from(dir),
+            };
+            let settings = ZipSettings { vfs: vfs.clone(), spill_dir, memory_bytes: options.memory_bytes };
+            Box::new(ZipTableBuilder::new(file, config, settings)?)
         }
     })
 }
@@ -48,7 +48,12 @@ pub fn new_sorting_builder(
     config: TableBuilderConfig,
 ) -> Result<Box<dyn TableBuilder>> {
     let into = Box::new(BlockBasedTableBuilder::new(file, config.clone())?);
-    let spill_dir = config.path.parent().unwrap_or(Path::new("")).to_owned();
+    let spill_dir = beside(&config.path);
     let settings = AutoSortSettings { vfs: vfs.clone(), spill_dir, memory_bytes: options.memory_bytes };
     Ok(Box::new(AutoSortTableBuilder::new(into, config, settings)))
+}
+
+/// The directory of a table.
+fn beside(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
 }

@@ -350,8 +350,6 @@ pub static ZIP_TABLE: &[Unhonoured] = &[
     row("indexType", &[]),
     row("keyPrefixLen", &["0"]),
     row("keyRankCacheRatio", &[]),
-    // Temporary files lie beside the table.
-    row("localTempDir", &["/tmp"]),
     row("minDictZipValueSize", &["15", "30"]),
     row("minPreadLen", &["-1"]),
     row("minPrefetchPages", &[]),

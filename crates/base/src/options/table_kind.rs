@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::options::dispatcher;
 use crate::options::document::apply_member;
 use crate::options::known::{self, check_params};
-use crate::options::row::{Load, OptionGroup, option_table, within};
+use crate::options::row::{ANY, Load, OptionGroup, option_table, within};
 use crate::options::string;
 use crate::options::suggest::nearest;
 use crate::options::tree::Node;
@@ -31,8 +31,9 @@ option_table! {
 
     /// Levels above this one are written by the dispatcher's default.
     builder_min_level as "builderMinLevel": usize = 0, within(0.0, 63.0), Spillway, Fixed;
-    /// Bytes of entries that are kept in memory until all are known; more than that goes to a temporary file beside the
-    /// table.
+    /// The directory of temporary files; empty for that of the table.
+    local_temp_dir as "localTempDir": String = String::new(), ANY, Spillway, Fixed;
+    /// Bytes of entries that are kept in memory until all are known; more than that goes to a temporary file.
     memory_bytes: usize = 64 << 20, within(65536.0, 1099511627776.0), Spillway, Fixed;
 }
 

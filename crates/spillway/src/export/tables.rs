@@ -69,6 +69,7 @@ impl TableExport<'_> {
             file_checksum: Vec::new(),
             file_checksum_func: String::new(),
             unique_id: None,
+            value_logs: Vec::new(),
             ..table.meta.clone()
         })
     }

@@ -5,14 +5,18 @@ use crate::options::{
     to_value,
 };
 
+const BY_LEVEL: &str =
+    "DispatcherTable:{\"default\":\"SingleFastTable\",\"level_writers\":[\"SingleFastTable\",\"BlockBasedTable\"]}";
+
 /// Choices as they are written.
-const CHOICES: [&str; 7] = [
+const CHOICES: [&str; 8] = [
     "BlockBasedTable",
     "SingleFastTable",
     "ToplingZipTable",
     "VecAutoSortTable:{\"memory_bytes\":131072}",
     "ToplingZipTable:{\"builderMinLevel\":3}",
-    "DispatcherTable:{\"default\":\"SingleFastTable\",\"level_writers\":[\"SingleFastTable\",\"BlockBasedTable\"]}",
+    BY_LEVEL,
+    "ToplingZipTable:{\"localTempDir\":\"/a b;{c}:d#\"}",
     "DispatcherTable:{\"default\":\"BlockBasedTable\",\"level_writers\":[{\"class\":\"ToplingZipTable\",\"params\":\
      {\"builderMinLevel\":2}}]}",
 ];
@@ -53,13 +57,13 @@ fn choices_round_trip_through_every_syntax() {
 
 #[test]
 fn rocksdb_is_told_of_no_choice() {
-    let file = ini::write(&DbOptions::default(), &[("default", &family(CHOICES[5]))], Audience::RocksDb);
+    let file = ini::write(&DbOptions::default(), &[("default", &family(BY_LEVEL))], Audience::RocksDb);
     assert!(!file.contains("table_factory") && file.contains("[TableOptions/BlockBasedTable \"default\"]"), "{file}");
 }
 
 #[test]
 fn option_strings_and_documents_take_choices_as_users_write_them() {
-    let by_level = CHOICES[5];
+    let by_level = BY_LEVEL;
     for (text, expected) in [
         ("table_factory=SingleFastTable", "SingleFastTable"),
         ("table_factory={id=ToplingZipTable;builderMinLevel=3;}", CHOICES[4]),
