@@ -1,4 +1,4 @@
-//! The command line: `db`, `memtable`, `persist`, `ingest`, `compare`, `report`.
+//! The command line: `db`, `memtable`, `persist`, `ingest`, `flush`, `restart`, `compare`, `report`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,9 +8,11 @@ use clap::Subcommand;
 
 use crate::compare::{self, Comparison};
 use crate::flags::{FlagSet, Flags, asks_for_help};
+use crate::flush::{self, FlushFlags};
 use crate::ingest::{self, IngestFlags};
 use crate::memtable::{self, MemtableFlags};
 use crate::persist::{self, PersistFlags};
+use crate::restart::{self, RestartFlags};
 use crate::{harness, report};
 
 /// What `bench` takes.
@@ -47,6 +49,27 @@ enum Command {
     #[command(disable_help_flag = true)]
     Ingest {
         /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Measures flushes, memtables that become tables beside those that are rewritten; `--help` lists the flags.
+    #[command(disable_help_flag = true)]
+    Flush {
+        /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// Times opening a database whose process was killed, by images and by replay; `--help` lists the flags.
+    #[command(disable_help_flag = true)]
+    Restart {
+        /// `--flag=value` or `-flag=value`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<OsString>,
+    },
+    /// The process that `restart` kills: fills a database, says so, and waits.
+    #[command(name = restart::FILL, hide = true, disable_help_flag = true)]
+    RestartFill {
+        /// Those of `restart`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
     },
@@ -105,6 +128,23 @@ pub fn run(args: &Args) -> Result<()> {
             }
             ingest::run(&IngestFlags::parse(&given)?, &vfs)
         }
+        Command::Flush { flags } => {
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}\n{}", FlushFlags::help(), flush::EXAMPLES);
+                return Ok(());
+            }
+            flush::run(&FlushFlags::parse(&given)?, &vfs)
+        }
+        Command::Restart { flags } => {
+            let given = texts(flags);
+            if asks_for_help(&given) {
+                println!("{}\n{}", RestartFlags::help(), restart::EXAMPLES);
+                return Ok(());
+            }
+            restart::run(&RestartFlags::parse(&given)?, &vfs)
+        }
+        Command::RestartFill { flags } => restart::fill_and_wait(&RestartFlags::parse(&texts(flags))?, &vfs),
         Command::Compare(comparison) => compare::run(comparison, &vfs),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),
     }

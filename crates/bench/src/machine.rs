@@ -1,10 +1,11 @@
 //! The machine, and what processes used of it, as Linux tells.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, Result};
 use serde::{Deserialize, Serialize};
 use vfs::{IoClass, Vfs};
 
@@ -62,11 +63,65 @@ impl Occasion {
     }
 }
 
+/// Where, when and under what conditions: the last fields of a line of JSON.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Setting {
+    /// What tells a benchmark's lines from others in `bench/results`.
+    pub kind: String,
+    pub flags: String,
+    pub machine: Machine,
+    pub commit: String,
+    pub unix_time_s: u64,
+}
+
+impl Setting {
+    pub fn new(kind: &str, occasion: &Occasion, flags: String) -> Setting {
+        let mut setting = Setting { kind: kind.to_owned(), flags, ..Setting::default() };
+        occasion.put_into(&mut setting.machine, &mut setting.commit, &mut setting.unix_time_s);
+        setting
+    }
+}
+
 /// Bytes of memory that this process holds; 0 where the system does not tell.
 pub fn resident_bytes(vfs: &dyn Vfs) -> u64 {
     let pages = proc_text(vfs, "/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     pages.unwrap_or_default() * rustix::param::page_size() as u64
+}
+
+/// The highest [`resident_bytes`] since [`reset_peak`]; 0 where the system does not tell.
+pub fn peak_resident_bytes(vfs: &dyn Vfs) -> u64 {
+    let status = proc_text(vfs, "/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| field(line, "VmHWM")?.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or_default() << 10
+}
+
+/// Lets [`peak_resident_bytes`] begin anew at what is resident now.
+///
+/// # Errors
+/// `Io`: the system does not allow it; the peak goes on to be that of the whole life.
+pub fn reset_peak(vfs: &dyn Vfs) -> Result<()> {
+    // See proc_pid_clear_refs(5): 5 resets the high-water mark and nothing else.
+    vfs.open_append(Path::new("/proc/self/clear_refs"))?.append(b"5", IoClass::Other)
+}
+
+/// Bytes that this process has caused to be written to storage so far, as the kernel counts pages that were made dirty and
+/// not discarded since; none for file systems in memory. 0 where it does not tell.
+pub fn storage_bytes(vfs: &dyn Vfs) -> u64 {
+    let io = proc_text(vfs, "/proc/self/io").unwrap_or_default();
+    let count = |name| io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default();
+    count("write_bytes").saturating_sub(count("cancelled_write_bytes"))
+}
+
+/// The program that is running, and the arguments that begin a run of one of its benchmarks.
+///
+/// # Errors
+/// `Io`: the system does not tell where it lies.
+pub fn this_program(benchmark: &str) -> Result<(PathBuf, Vec<OsString>)> {
+    let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
+    let within_cli = program.file_stem().is_some_and(|name| name == "spillway");
+    let cli = within_cli.then(|| OsString::from("bench"));
+    Ok((program, cli.into_iter().chain([benchmark.into()]).collect()))
 }
 
 /// The type of the file system that `dir` lies on: that of the longest mount point above it.
@@ -140,5 +195,7 @@ mod tests {
         assert!(processor_time_of(vfs.as_ref(), std::process::id()).is_some());
         assert!(processor_time_of(vfs.as_ref(), u32::MAX).is_none());
         assert!(resident_bytes(vfs.as_ref()) > 1 << 20);
+        reset_peak(vfs.as_ref()).expect("allowed to a process of itself");
+        assert!(peak_resident_bytes(vfs.as_ref()) > 1 << 20);
     }
 }

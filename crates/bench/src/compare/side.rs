@@ -11,7 +11,7 @@ use vfs::{IoClass, Vfs};
 
 use super::output::{DistributionReader, Distributions, Line};
 use crate::harness::HEADER_END;
-use crate::machine::processor_time_of;
+use crate::machine::{processor_time_of, this_program};
 
 /// RocksDB's event log, at most: it grows by a few hundred bytes per table.
 const EVENT_LOG_BYTES_MAX: u64 = 256 << 20;
@@ -80,9 +80,7 @@ impl Side {
     /// # Errors
     /// `Io`: the system does not tell where it lies.
     pub fn spillway(memtable: &str) -> Result<Side> {
-        let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
-        let within_cli = program.file_stem().is_some_and(|name| name == "spillway");
-        let arguments = if within_cli { vec!["bench".into(), "db".into()] } else { vec!["db".into()] };
+        let (program, arguments) = this_program("db")?;
         let version = format!("spillway {}", env!("CARGO_PKG_VERSION"));
         Ok(Side { engine: Engine::Spillway, version, memtable: memtable.to_owned(), program, arguments })
     }

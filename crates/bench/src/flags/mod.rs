@@ -1,6 +1,7 @@
 //! Flags as gflags reads them, in tables of one row each. A flag that is in no table is an error, so that no figure is
 //! taken under conditions that were asked for and not met.
 
+pub mod choices;
 mod db;
 
 use base::{Error, Result};

@@ -6,51 +6,8 @@ use std::time::Duration;
 use base::{Error, Result};
 use spillway::IngestMode;
 
+use crate::flags::choices::{Choices, Named, Numbers, one_of};
 use crate::flags::{self, FlagValue, JsonTarget, split_list};
-
-/// A choice of one of several, by name.
-pub trait Named: Copy + PartialEq + 'static {
-    const ALL: &'static [(&'static str, Self)];
-
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
-    }
-
-    fn by_name(wanted: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(name, _)| *name == wanted).map(|(_, known)| *known)
-    }
-}
-
-/// Several of them, in the order given; `all` is every one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choices<T>(pub Vec<T>);
-
-impl<T: Named> FlagValue for Choices<T> {
-    fn read(text: &str) -> Option<Self> {
-        if text == "all" {
-            return Some(Choices(T::ALL.iter().map(|(_, known)| *known).collect()));
-        }
-        split_list(text)?.iter().map(|item| T::by_name(item)).collect::<Option<Vec<T>>>().map(Choices)
-    }
-
-    fn show(&self) -> String {
-        self.0.iter().map(|item| item.name()).collect::<Vec<_>>().join(",")
-    }
-}
-
-/// Numbers, in the order given.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Numbers(pub Vec<usize>);
-
-impl FlagValue for Numbers {
-    fn read(text: &str) -> Option<Self> {
-        split_list(text)?.iter().map(|item| item.parse().ok()).collect::<Option<Vec<usize>>>().map(Numbers)
-    }
-
-    fn show(&self) -> String {
-        self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-    }
-}
 
 /// Files, in the order given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,25 +94,6 @@ pub enum KeyShape {
 impl Named for KeyShape {
     const ALL: &'static [(&'static str, KeyShape)] =
         &[("numbers", KeyShape::Numbers), ("codepoints", KeyShape::CodePoints)];
-}
-
-/// As `--sync` names them.
-impl Named for bool {
-    const ALL: &'static [(&'static str, bool)] = &[("no", false), ("yes", true)];
-}
-
-macro_rules! one_of {
-    ($($type:ty),+) => {
-        $(impl FlagValue for $type {
-            fn read(text: &str) -> Option<Self> {
-                <$type as Named>::by_name(text)
-            }
-
-            fn show(&self) -> String {
-                self.name().to_owned()
-            }
-        })+
-    };
 }
 
 one_of!(Bring, KeyShape);

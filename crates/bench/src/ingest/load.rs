@@ -13,10 +13,10 @@ use spillway::{Db, OpenOptions, ReadOptions};
 use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
 use super::flags::IngestFlags;
-use super::record::{LoadRecord, Setting};
+use super::record::LoadRecord;
 use crate::compare::remove_database;
 use crate::harness::join;
-use crate::machine::processor_time_of;
+use crate::machine::{Setting, processor_time_of};
 use crate::workload::{Rng, Values};
 
 /// Hexadecimal digits.

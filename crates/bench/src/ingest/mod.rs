@@ -18,10 +18,10 @@ use base::{Error, Result};
 use vfs::{IfExists, IoClass, Vfs};
 
 pub use flags::IngestFlags;
-pub use record::{IngestRecord, KIND, LoadRecord, NONE, OverlapRecord, Setting, WritersRecord};
+pub use record::{IngestRecord, KIND, LoadRecord, NONE, OverlapRecord, WritersRecord};
 
 use self::flags::Part;
-use crate::machine::Occasion;
+use crate::machine::{Occasion, Setting};
 use crate::report::ingests;
 use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
 
@@ -42,7 +42,7 @@ pub fn run_parts(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, text: &mut dyn Write, 
     let occasion = Occasion::now(vfs.as_ref(), Path::new(&flags.db));
     let mut records = Vec::new();
     for &part in &flags.part.0 {
-        let setting = Setting::new(&occasion, flags.conditions(part));
+        let setting = Setting::new(KIND, &occasion, flags.conditions(part));
         let mut tell = |record: IngestRecord, text: &mut dyn Write| -> Result<()> {
             write_text(text, &record.text())?;
             json(&json_of(&record)?)?;

@@ -13,9 +13,11 @@ use spillway::{
 };
 use vfs::{MemoryVfs, Vfs};
 
-use super::flags::{IngestFlags, Named, Store};
-use super::record::{NONE, OverlapRecord, Setting};
+use super::flags::{IngestFlags, Store};
+use super::record::{NONE, OverlapRecord};
 use super::tables::{Entries, KEY_BYTES, family_options, is_value_of, make_table, spread};
+use crate::flags::choices::Named;
+use crate::machine::Setting;
 use crate::medians::{median, spread as low_and_high};
 use crate::workload::{KeyBuffer, Rng};
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Machine, Occasion};
+use crate::machine::Setting;
 
 /// What tells these lines from others in `bench/results`.
 pub const KIND: &str = "ingest";
@@ -17,25 +17,6 @@ pub enum IngestRecord {
     Overlap(OverlapRecord),
     Writers(WritersRecord),
     Load(LoadRecord),
-}
-
-/// Where, when and under what conditions.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct Setting {
-    /// Always [`KIND`].
-    pub kind: String,
-    pub flags: String,
-    pub machine: Machine,
-    pub commit: String,
-    pub unix_time_s: u64,
-}
-
-impl Setting {
-    pub fn new(occasion: &Occasion, flags: String) -> Setting {
-        let mut setting = Setting { kind: KIND.to_owned(), flags, ..Setting::default() };
-        occasion.put_into(&mut setting.machine, &mut setting.commit, &mut setting.unix_time_s);
-        setting
-    }
 }
 
 /// One ingest over some memtables: medians over repeats, in microseconds.

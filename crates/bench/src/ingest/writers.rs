@@ -11,13 +11,15 @@ use rustix::thread::set_current_timer_slack;
 use spillway::{DEFAULT_FAMILY, Db, Family, IngestMode, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
 use vfs::Vfs;
 
-use super::flags::{Bring, IngestFlags, Named, Tables};
+use super::flags::{Bring, IngestFlags, Tables};
 use super::open_loop::{Patience, Schedule, Turns, drive};
-use super::record::{NONE, Setting, WritersRecord};
+use super::record::{NONE, WritersRecord};
 use super::tables::{Entries, KEY_BYTES, TableSet, family_options, is_value_of};
 use super::waits::longest_wait;
+use crate::flags::choices::Named;
 use crate::harness::{join, processor_time};
 use crate::latency::Latencies;
+use crate::machine::Setting;
 use crate::workload::KeyBuffer;
 
 /// From when the threads start to the first write.

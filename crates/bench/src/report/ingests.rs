@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::ingest::{IngestRecord, LoadRecord, NONE, OverlapRecord, Setting, WritersRecord};
+use crate::ingest::{IngestRecord, LoadRecord, NONE, OverlapRecord, WritersRecord};
 use crate::medians::{in_order, median, spread};
 use crate::plot::{Panel, Plot, Series};
 
@@ -21,13 +21,10 @@ const PERCENTILES: [(&str, Figure); 4] = [
 
 /// The tables of one file, and under them its picture where there is one, whose file is called `picture`.
 pub fn draw(name: &str, records: &[IngestRecord], picture: &str) -> String {
-    let Some(Setting { machine, commit, .. }) = records.first().map(IngestRecord::setting) else {
+    let Some(setting) = records.first().map(IngestRecord::setting) else {
         return String::new();
     };
-    let mut text = format!(
-        "\n### {name}\n\n{} ({} cores, {} GiB), Linux {}, {}. Spillway at commit {commit}.\n",
-        machine.cpu, machine.cores, machine.memory_gib, machine.kernel, machine.file_system
-    );
+    let mut text = super::heading(name, setting);
     text.push_str(&tables(records));
     if plot(records).is_some() {
         let _ = writeln!(text, "\n![Latencies of writers beside ingests, by mode]({picture})");

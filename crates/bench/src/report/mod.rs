@@ -1,9 +1,11 @@
 //! Draws the tables of the documentation from the kept figures, so that they cannot say anything else.
 
 mod engines;
+pub mod flushes;
 pub mod ingests;
 mod memtables;
 mod persists;
+pub mod restarts;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,20 +15,25 @@ use serde::de::DeserializeOwned;
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::compare::{Record, Suite};
+use crate::flush::{self, FlushRecord};
 use crate::ingest::{self, IngestRecord};
+use crate::machine::Setting;
 use crate::memtable::{self, MemtableRecord};
 use crate::persist::{self, PersistRecord};
+use crate::restart::{self, RestartRecord};
 
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
 const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 
 /// The parts of the document that are drawn, by the names in their markers.
-const SECTIONS: [&str; 5] = [
+const SECTIONS: [&str; 7] = [
     "figures",
     "figures of memtables",
     "figures of the engine with each memtable",
     "figures of persist",
     "figures of ingests",
+    "figures of flushes",
+    "figures of restarts",
 ];
 
 /// Stands in a part of which no figures are kept.
@@ -40,6 +47,8 @@ struct Drawn {
     engine: String,
     persist: String,
     ingests: String,
+    flushes: String,
+    restarts: String,
     /// Files beside the document, and what is in them.
     pictures: Vec<(String, String)>,
 }
@@ -57,7 +66,8 @@ pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> 
     }
     let old = read_text(vfs, document, DOCUMENT_BYTES_MAX)?;
     let mut new = old.clone();
-    let texts = [drawn.standard, drawn.memtables, drawn.engine, drawn.persist, drawn.ingests];
+    let texts =
+        [drawn.standard, drawn.memtables, drawn.engine, drawn.persist, drawn.ingests, drawn.flushes, drawn.restarts];
     for (section, text) in SECTIONS.into_iter().zip(texts) {
         let text = if text.is_empty() { NOTHING.to_owned() } else { text };
         new = replace(&new, section, &text).map_err(|e| e.at_path(document))?;
@@ -95,6 +105,8 @@ impl Drawn {
             Some(memtable::KIND) => self.memtables.push_str(&memtables::draw(name, &parse::<MemtableRecord>(text)?)),
             Some(ingest::KIND) => self.add_ingests(name, &parse::<IngestRecord>(text)?),
             Some(persist::KIND) => self.persist.push_str(&persists::draw(name, &parse::<PersistRecord>(text)?)),
+            Some(flush::KIND) => self.flushes.push_str(&flushes::draw(name, &parse::<FlushRecord>(text)?)),
+            Some(restart::KIND) => self.restarts.push_str(&restarts::draw(name, &parse::<RestartRecord>(text)?)),
             Some(other) => {
                 return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
             }
@@ -117,6 +129,14 @@ impl Drawn {
             self.pictures.push((picture, plot.svg()));
         }
     }
+}
+
+/// What stands above the tables of one file.
+fn heading(name: &str, Setting { machine, commit, .. }: &Setting) -> String {
+    format!(
+        "\n### {name}\n\n{} ({} cores, {} GiB), Linux {}, {}. Spillway at commit {commit}.\n",
+        machine.cpu, machine.cores, machine.memory_gib, machine.kernel, machine.file_system
+    )
 }
 
 /// What the first line says that it is; nothing in what `compare` writes.
@@ -148,7 +168,7 @@ fn replace(document: &str, section: &str, drawn: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingest::{Setting, WritersRecord};
+    use crate::ingest::WritersRecord;
     use crate::sinks::json_of;
 
     #[test]
@@ -180,12 +200,18 @@ mod tests {
         drawn.add("m.jsonl", &json_of(&memtable).unwrap()).unwrap();
         drawn.add("p.jsonl", &json_of(&persist).unwrap()).unwrap();
         drawn.add("e.jsonl", &json_of(&engine).unwrap()).unwrap();
-        let setting = Setting { kind: ingest::KIND.to_owned(), ..Setting::default() };
-        let writers = IngestRecord::Writers(WritersRecord { setting, ..WritersRecord::default() });
+        let setting_of = |kind: &str| Setting { kind: kind.to_owned(), ..Setting::default() };
+        let writers =
+            IngestRecord::Writers(WritersRecord { setting: setting_of(ingest::KIND), ..WritersRecord::default() });
+        let flushed = FlushRecord { setting: setting_of(flush::KIND), ..FlushRecord::default() };
+        let restarted = RestartRecord { setting: setting_of(restart::KIND), ..RestartRecord::default() };
+        drawn.add("f.jsonl", &json_of(&flushed).unwrap()).unwrap();
+        drawn.add("r.jsonl", &json_of(&restarted).unwrap()).unwrap();
         drawn.add("i.jsonl", &json_of(&writers).unwrap()).unwrap();
         assert!(drawn.standard.contains("### s.jsonl") && !drawn.standard.contains("### e.jsonl"));
         assert!(drawn.memtables.contains("### m.jsonl") && drawn.persist.contains("### p.jsonl"));
         assert!(drawn.engine.contains("### e.jsonl") && drawn.ingests.contains("### i.jsonl"));
+        assert!(drawn.flushes.contains("### f.jsonl") && drawn.restarts.contains("### r.jsonl"));
         assert!(drawn.ingests.contains("(i.svg)") && drawn.pictures[0].0 == "i.svg");
         assert!(drawn.add("x.jsonl", r#"{"kind":"poem"}"#).unwrap_err().to_string().contains("poem"));
     }
