@@ -45,7 +45,7 @@ const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; the first is the one to begin with.
-pub const ALL: [Profile; 9] = [
+pub const ALL: [Profile; 10] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -95,6 +95,16 @@ pub const ALL: [Profile; 9] = [
         family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
                  max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2;\
                  compression=kLZ4Compression",
+        ..PLAIN
+    },
+    Profile {
+        // The same, and values stay in the log.
+        name: "referring",
+        db: "log_file_bytes=64K;memtable_as_log_index=true;large_batch_bytes=10K",
+        family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
+                 max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=3;\
+                 compression=kNoCompression",
+        ..PLAIN
     },
     Profile {
         // Memtables are written out as tables; few of those are open at a time, and some move down as they are.
@@ -103,6 +113,7 @@ pub const ALL: [Profile; 9] = [
         family: "write_buffer_size=64K;memtable_factory={id=skip_list;convert_to_sst=kDumpMem};paranoid_file_checks=true;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
                  level0_file_num_compaction_trigger=3;compression=kNoCompression",
+        ..PLAIN
     },
     Profile {
         // Each level is written in its own way, and read whatever it is.
@@ -113,6 +124,7 @@ pub const ALL: [Profile; 9] = [
                  compression=kNoCompression;paranoid_file_checks=true;table_factory=DispatcherTable:{\"default\":\
                  \"SingleFastTable\",\"level_writers\":[\"SingleFastTable\",\"SingleFastTable\",\"BlockBasedTable\",\
                  \"ToplingZipTable\"]};block_based_table_factory={filter_policy=bloomfilter:10:false}",
+        ..PLAIN
     },
     Profile {
         name: "defaults",

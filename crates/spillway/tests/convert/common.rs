@@ -35,6 +35,7 @@ pub fn options(vfs: &Arc<dyn Vfs>, memtable: &str) -> OpenOptions {
     };
     let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
     options.db.log_file_bytes = 256 << 10;
+    options.db.memtable_crash_safe_recover = false; // a memtable's file is its memtable's; tests/restart.rs is about the rest
     options.family("default", family)
 }
 
