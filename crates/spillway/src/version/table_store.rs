@@ -48,7 +48,8 @@ impl TableStore {
     }
 
     fn logs_of(&self, meta: &FileMeta) -> Vec<(Arc<LogLife>, u64)> {
-        let of = |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| (logs.of_log(share.log), share.bytes)).collect();
+        let of =
+            |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| (logs.of_log(share.log), share.bytes)).collect();
         self.logs.as_ref().map(of).unwrap_or_default()
     }
 
