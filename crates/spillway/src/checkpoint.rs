@@ -99,12 +99,16 @@ impl Core {
         let late = self.large_batches_beside(&pins);
         // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
         // manifest lock.
-        let tables = self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
+        let tables: Vec<Arc<TableFile>> =
+            self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
         drop(manifest);
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
-        let current = life.filter(|_| end_offset > FILE_HEADER_BYTES).map(|(number, life)| (number, life, end_offset));
+        // An empty one says that logs before it are not needed, which may be there for the values in them.
+        let leaves_values = |table: &Arc<TableFile>| !table.meta.value_logs.is_empty();
+        let is_wanted = end_offset > FILE_HEADER_BYTES || tables.iter().any(leaves_values);
+        let current = life.filter(|_| is_wanted).map(|(number, life)| (number, life, end_offset));
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq });
         }

@@ -273,7 +273,11 @@ impl<'a> Opening<'a> {
             let path = self.context.log_dir().join(file_name::format(FileType::Log, log));
             let found = self.context.vfs.metadata(&path);
             let bytes = found.map_err(|error| error.context("a log is missing that holds values of tables"))?.len;
-            self.context.logs.of_log(log).note_bytes(bytes);
+            let life = self.context.logs.of_log(log);
+            life.note_bytes(bytes);
+            if self.keeps_tables_open() {
+                life.values()?; // or its writer could delete it
+            }
         }
         Ok(())
     }

@@ -194,3 +194,45 @@ fn a_log_that_is_mostly_dead_is_let_go_by_a_compaction() {
     assert!(number("spillway.live-value-log-bytes") <= number("spillway.value-log-bytes"));
     assert_eq!(&*db.get(&family, b"kept", &ReadOptions::default()).unwrap().unwrap(), [1; 100]);
 }
+
+/// Values of lengths at which a reference is longer than what it stands for, until memtables are full of them (C4).
+#[test]
+fn memtables_are_filled_with_values_that_are_hardly_worth_a_reference() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        for (_, family) in &mut world.options.families {
+            family.write_buffer_size = 64 << 10;
+        }
+        let db = world.open();
+        let family = db.default_family();
+        for len in [7, 8, 9, 11, 12, 13, 15, 23, 24, 25] {
+            for i in 0..600u32 {
+                let mut batch = WriteBatch::new();
+                for j in 0..5 {
+                    batch.put(family.id(), format!("{len:02}{i:06}{j}").as_bytes(), &vec![i as u8; len]);
+                }
+                db.write(&batch, &WriteOptions::default()).unwrap();
+            }
+        }
+        for len in [7, 8, 12, 15, 24] {
+            let value = db.get(&family, format!("{len:02}0005994").as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(value.as_deref(), Some(&vec![599u32 as u8; len][..]), "{memtable}, {len}");
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_a_database_whose_log_is_empty_opens() {
+    let mut world = World::new(MEMTABLES[0]);
+    world.options.db.memtable_crash_safe_recover = false;
+    let db = world.open();
+    for _ in 0..6 {
+        world.write(&db);
+        flush(&db, &db.default_family());
+    }
+    db.close().unwrap();
+    let db = world.open();
+    db.checkpoint("/checkpoint").unwrap();
+    let copy = Db::open("/checkpoint", &world.options).unwrap();
+    world.check(&copy);
+}

@@ -102,9 +102,11 @@ impl LogLife {
         self.values.get_or_init(source);
     }
 
+    /// Where values in the log are read.
+    ///
     /// # Errors
     /// The log is gone, or another.
-    fn values(&self) -> Result<&Arc<dyn ValueSource>> {
+    pub fn values(&self) -> Result<&Arc<dyn ValueSource>> {
         if let Some(values) = self.values.get() {
             return Ok(values);
         }

@@ -167,5 +167,10 @@ impl ValueSource for ActiveLog {
 
 /// Bytes that an entry's value takes where it may be left in the log, at the most.
 pub(crate) fn stored_value_bytes_max(kind: ValueKind, value_bytes: usize) -> usize {
-    if may_lie_elsewhere(kind) { (value_bytes + 1).min(REFERENCE_BYTES_MAX) } else { value_bytes }
+    match may_lie_elsewhere(kind) {
+        false => value_bytes,
+        // In place in every form.
+        true if value_bytes <= ReferenceForm::Short.inline_max_bytes() => value_bytes + 1,
+        true => REFERENCE_BYTES_MAX,
+    }
 }
