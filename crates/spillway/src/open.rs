@@ -195,7 +195,7 @@ impl<'a> Opening<'a> {
             read_only: self.options.read_only,
             last_seq: replayed.last_seq,
             first_own_file: self.recovered.next_file,
-            restored_memtables: restored.images.len(),
+            restored_memtables: restored.images,
             max_family: self.recovered.max_family,
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
@@ -212,7 +212,7 @@ impl<'a> Opening<'a> {
         }
         core.state.lock().families = families;
         if !self.options.read_only {
-            self.begin_writing(&core, replayed, &restored)?;
+            self.begin_writing(&core, replayed)?;
         }
         core.refresh_debt(&core.state.lock());
         let core = Arc::new(core);
@@ -352,7 +352,7 @@ impl<'a> Opening<'a> {
 
     /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to, which
     /// is noted there before it holds anything.
-    fn begin_writing(&self, core: &Core, replayed: Replayed, restored: &Restored) -> Result<()> {
+    fn begin_writing(&self, core: &Core, replayed: Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         let number = context.numbers.take();
@@ -364,7 +364,7 @@ impl<'a> Opening<'a> {
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
         context.memtables.images.iter().for_each(|images| images.note_fence());
-        orphans::remove(core, &restored.images)?;
+        orphans::remove(core)?;
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
         core.release_logs();

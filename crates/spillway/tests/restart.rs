@@ -157,3 +157,31 @@ fn after_a_power_loss_no_image_counts() {
         }
     }
 }
+
+/// A log that was passed over may name a large batch's file, which whoever replays it will want.
+#[test]
+fn the_file_of_a_large_batch_outlives_a_restart_that_passes_its_log_over() {
+    for memtable in MEMTABLES {
+        let vfs = MemoryVfs::new(7);
+        let opened = |vfs: &Arc<MemoryVfs>| {
+            let mut options = options(vfs.clone(), memtable, false);
+            options.db.large_batch_bytes = 4096;
+            Db::open("/db", &options).unwrap()
+        };
+        let db = opened(&vfs);
+        let mut large = WriteBatch::new();
+        for i in 0..100 {
+            large.put(db.default_family().id(), format!("large{i:03}").as_bytes(), &[i; 100]);
+        }
+        db.write(&large, &WriteOptions::synced()).unwrap();
+        let killed = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+        let again = opened(&killed);
+        again.put(&again.default_family(), b"small", b"1", &WriteOptions::synced()).unwrap();
+        let expected = contents(&again);
+        let killed = killed.crash_clone(2, CrashPolicy::ProcessKilled);
+        let restored = opened(&killed);
+        let lost = killed.crash_clone(3, CrashPolicy::AllKept);
+        assert!(contents(&restored) == expected);
+        assert!(contents(&opened(&lost)) == expected, "{memtable}");
+    }
+}

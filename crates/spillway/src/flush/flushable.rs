@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, LookupKey, Result, SeqNo, ValueKind};
+use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
 use memtable::{Conversion, Entry, Memtable};
 use parking_lot::Mutex;
 use table::values::{Following, FollowingCursor};
@@ -72,6 +72,11 @@ pub trait Flushable: Send + Sync {
 
     /// Tells a sealed memtable's file that it is complete, if everything that went to it is at or below `visible`.
     fn mark_complete(&self, _visible: SeqNo) {}
+
+    /// The file of an earlier process's memtable that the entry is read from.
+    fn image_number(&self) -> Option<FileNumber> {
+        None
+    }
 
     /// Told when an edit is durable that makes the entry superfluous (V3).
     fn mark_flushed(&self) {}
@@ -186,8 +191,8 @@ impl QueuedMemtable {
     /// Raises the number below which nothing is in here to the last one given out (F3). Called under the commit lock, for
     /// a memtable that was found unused under it.
     pub fn advance_empty_to(&self, seq: SeqNo) {
+        // What the memtable's file says it begins after stays: nothing of the family is in between.
         self.created_at.fetch_max(seq.0, Ordering::AcqRel);
-        self.memtable().begin_after(seq);
     }
 
     #[inline]

@@ -107,6 +107,10 @@ impl Flushable for RestoredMemtable {
         None
     }
 
+    fn image_number(&self) -> Option<FileNumber> {
+        Some(self.life.file().number)
+    }
+
     fn mark_flushed(&self) {
         self.life.mark_obsolete();
     }

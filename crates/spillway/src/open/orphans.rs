@@ -16,8 +16,8 @@ fn is_left_image(core: &Core, kept: &BTreeSet<FileNumber>, number: FileNumber) -
 }
 
 /// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
-/// only there: logs elsewhere were not replayed. `images` are read where they lie.
-pub(super) fn remove(core: &Core, images: &BTreeSet<FileNumber>) -> Result<()> {
+/// only there: logs elsewhere were not replayed.
+pub(super) fn remove(core: &Core) -> Result<()> {
     let context = &core.context;
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
@@ -28,6 +28,9 @@ pub(super) fn remove(core: &Core, images: &BTreeSet<FileNumber>) -> Result<()> {
         .flat_map(FamilyState::tables)
         .flat_map(|file| file.meta.value_logs.iter().map(|share| share.log))
         .collect();
+    // Those of earlier memtables that are read where they lie.
+    let queued = state.families.values().flat_map(|family| &family.queue);
+    let images: BTreeSet<FileNumber> = queued.filter_map(|entry| entry.image_number()).collect();
     drop(state);
     logs.extend(core.logs.pin_all().into_iter().map(|(number, _)| number));
     let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
@@ -35,7 +38,7 @@ pub(super) fn remove(core: &Core, images: &BTreeSet<FileNumber>) -> Result<()> {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
-        FileType::MemtableImage => is_left_image(core, images, number),
+        FileType::MemtableImage => is_left_image(core, &images, number),
         FileType::RocksLog | FileType::Temp | FileType::Options => true,
         FileType::Current | FileType::Identity | FileType::Lock => false,
     };

@@ -6,7 +6,7 @@
 //! machine, in the file that it was made in, of this database. It is cut at its watermark: what is above it, whole or
 //! torn, is not there, and comes from the log. The files are not changed, so that a second crash finds the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ use crate::write::marks;
 pub(crate) struct Restored {
     /// Through which number each family is whole, and where in the logs what follows begins at the latest.
     pub families: BTreeMap<FamilyId, (SeqNo, Position)>,
-    /// The images that are read.
-    pub images: BTreeSet<FileNumber>,
+    /// How many images are read.
+    pub images: usize,
 }
 
 impl Restored {
@@ -115,7 +115,7 @@ fn restore_family(
     context: &Context,
     family: &mut FamilyState,
     images: Vec<Found>,
-    taken: &mut BTreeSet<FileNumber>,
+    taken: &mut usize,
 ) -> Option<(SeqNo, Position)> {
     let mut through = family.flushed_through;
     let mut at = None;
@@ -124,7 +124,8 @@ fn restore_family(
             continue; // in tables, or nothing
         }
         let position = marks::unpack(image.header.watermark.position);
-        if image.begins_after > through || position.is_none() {
+        let overlaps = at.is_some() && image.begins_after < through;
+        if image.begins_after > through || overlaps || position.is_none() {
             break;
         }
         if image.through > through {
@@ -135,12 +136,16 @@ fn restore_family(
                     break;
                 }
             }
-            taken.insert(image.number);
+            *taken += 1;
         }
         (through, at) = (image.through, position);
     }
     let at = at?;
     family.mutable.advance_empty_to(through);
+    family.mutable.memtable().begin_after(through);
+    if !family.queue.is_empty() {
+        family.family.note_unlogged(); // whether some of it is in no log, images do not tell
+    }
     // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
     family.flush_wanted_through = family.flush_wanted_through.max(through);
     tracing::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");

@@ -80,6 +80,21 @@ impl LogReplay<'_> {
             }
             self.note_replayed(FileType::Log, log.number, end.offset)?;
         }
+        start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
+    }
+
+    /// Notes the large batches' files that no record was seen of, where logs were passed over: one of those may name them,
+    /// and whoever cannot go by images will want them. Their numbers are at or below `last`.
+    fn pass_over_large_batches(&mut self, last: SeqNo) -> Result<()> {
+        let dir = self.context.log_dir();
+        let mut files = row::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
+        let is_noted = |file: &FileNumber| self.logs.iter().any(|log| log.end.log == *file);
+        files.retain(|file| !is_noted(file));
+        for file in files {
+            let bytes = self.context.vfs.metadata(&self.path(FileType::LargeBatch, file))?.len;
+            let end = LogEnd { log: file, end_offset: bytes, last_seq: last };
+            self.logs.insert(0, ReplayedLog { file_type: FileType::LargeBatch, end, bytes, is_end_known: false });
+        }
         Ok(())
     }
 
