@@ -89,7 +89,7 @@ impl LogBytes {
         if matches!(bad, BadHeader::Version(_)) {
             return Ok(Err(bad));
         }
-        let has_data_behind = self.gap_from(FILE_HEADER_BYTES, |_| false)?.has_data;
+        let has_data_behind = self.gap_from(FILE_HEADER_BYTES, u64::MAX, |_| false)?.has_data;
         Ok(Err(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
     }
 
@@ -111,20 +111,22 @@ impl LogBytes {
         self.get(offset + RECORD_HEADER_BYTES as u64, len as usize)
     }
 
-    /// Looks behind `offset`, where no record starts, for one that does.
-    pub fn gap_at(&mut self, offset: u64) -> Result<Gap> {
-        self.gap_from(offset, |at| at > offset)
+    /// Looks behind `offset`, where no record starts, for one that does, through no more than `zeros_max` zeros in a row.
+    pub fn gap_at(&mut self, offset: u64, zeros_max: u64) -> Result<Gap> {
+        self.gap_from(offset, zeros_max, |at| at > offset)
     }
 
     /// Runs through the words from `offset` to the first that starts a record, among those that `may_start` one.
-    fn gap_from(&mut self, offset: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
+    fn gap_from(&mut self, offset: u64, zeros_max: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
         let mut has_data = false;
         let mut at = offset;
-        while at < self.len {
+        let mut zeros_from = at;
+        while at < self.len && at - zeros_from <= zeros_max {
             if let Some(zeros) = self.zeros_at(at)? {
                 at += zeros;
                 continue;
             }
+            zeros_from = at;
             let len = ALIGNMENT.min(self.len - at) as usize;
             let is_zero = self.get(at, len)?.is_some_and(|word| word.iter().all(|&byte| byte == 0));
             if !is_zero {

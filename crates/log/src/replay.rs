@@ -18,20 +18,30 @@ use crate::format::{
 };
 use crate::log_bytes::LogBytes;
 
+/// More than writers have under way at once.
+const ZEROS_MAX_BYTES: u64 = 1 << 20;
+
 /// What replay is told about the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions {
     /// The number in the file's name.
     pub number: FileNumber,
     pub mode: RecoveryMode,
-    /// Where an earlier recovery ended the log, as it noted in the MANIFEST. All before it was whole then, and what lies
-    /// behind is not part of the history. That recovery has to sync the log before it notes this.
-    pub known_end: Option<u64>,
+    pub known_end: Option<KnownEnd>,
     /// Where a record begins before which none is wanted, or where the log ends. What lies before it is not looked at.
     pub from: Option<u64>,
     /// What later logs know ([`read_head`]); zero where there are none. One that lies in a later log demands the
     /// whole of this one, up to its [`End`](RecordKind::End) record.
     pub later: Frontiers,
+}
+
+/// Where an earlier recovery ended a log, as it noted in the MANIFEST. All before it was whole then, and what lies behind
+/// is not part of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownEnd {
+    pub offset: u64,
+    /// The log was synced before this was noted. Else a power loss may have taken some of what was whole.
+    pub on_disk: bool,
 }
 
 /// A record, as it is visited.
@@ -89,9 +99,9 @@ pub fn replay(
 ) -> Result<ReplayEnd> {
     let mut bytes = LogBytes::open(vfs, path)?;
     if let Some(end) = options.known_end {
-        bytes.cut_at(end);
-        if end <= FILE_HEADER_BYTES {
-            return Ok(ReplayEnd { end_offset: end, reason: EndReason::KnownEnd, skipped_bytes: 0 });
+        bytes.cut_at(end.offset);
+        if end.offset <= FILE_HEADER_BYTES {
+            return Ok(ReplayEnd { end_offset: end.offset, reason: EndReason::KnownEnd, skipped_bytes: 0 });
         }
     }
     let mut replay = Replay {
@@ -134,9 +144,14 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
     let within = Frontiers::default();
     let mut replay = Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 };
     let Some(header) = replay.read_header()? else { return Ok(LogHead::default()) };
-    replay.gather_frontiers(FILE_HEADER_BYTES, true)?;
+    replay.is_same_boot = is_of_this_boot(vfs, &header);
+    let is_same_boot = replay.is_same_boot;
+    // Earlier logs need to know only that something was synced here: on the same boot, published will do.
+    replay.gather_frontiers(FILE_HEADER_BYTES, |within| {
+        within.published.offset > 0 && (is_same_boot || within.synced.offset > 0)
+    })?;
     let mut known = header.earlier.max(replay.within);
-    if is_of_this_boot(vfs, &header) {
+    if is_same_boot {
         // What it saw published is in the page cache still, whatever became of the other log's own header.
         known.synced = known.synced.max(known.published);
     }
@@ -184,7 +199,7 @@ impl Replay {
     fn run(mut self, visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>) -> Result<ReplayEnd> {
         let mut offset = self.options.from.unwrap_or(FILE_HEADER_BYTES).max(FILE_HEADER_BYTES);
         loop {
-            if self.options.known_end.is_some_and(|end| offset >= end) {
+            if self.options.known_end.is_some_and(|end| offset >= end.offset) {
                 return Ok(self.end(offset, EndReason::KnownEnd));
             }
             let Some(found) = self.bytes.record_at(offset)? else {
@@ -210,7 +225,7 @@ impl Replay {
 
     /// Decides what a place without a record is: the end, or damage.
     fn without_record(&mut self, offset: u64) -> Result<After> {
-        let gap = self.bytes.gap_at(offset)?;
+        let gap = self.bytes.gap_at(offset, self.zeros_max())?;
         if self.salvages() {
             if let Some(next) = gap.next {
                 self.skipped_bytes += next - offset;
@@ -218,7 +233,7 @@ impl Replay {
             }
         } else {
             if let Some(next) = gap.next {
-                self.gather_frontiers(next, false)?;
+                self.gather_frontiers(next, |_| false)?;
             }
             let whole_to = self.whole_to();
             if offset < whole_to {
@@ -236,6 +251,12 @@ impl Replay {
         }
         let reason = if is_clean { EndReason::Clean } else { EndReason::Unfinished { next: gap.next } };
         Ok(After::End(self.end(offset, reason)))
+    }
+
+    /// How many zeros in a row end the log. After a power loss any page may be missing; on the same boot what was written is
+    /// there, and behind so many there is nothing but room that was made ahead.
+    fn zeros_max(&self) -> u64 {
+        if self.is_same_boot && !self.salvages() { ZEROS_MAX_BYTES } else { u64::MAX }
     }
 
     fn salvages(&self) -> bool {
@@ -256,7 +277,7 @@ impl Replay {
 
     /// The offset below which everything must be whole.
     fn whole_to(&self) -> u64 {
-        if let Some(end) = self.options.known_end {
+        if let Some(end) = self.whole_known_end() {
             return end;
         }
         let known = self.within.max(self.options.later);
@@ -268,6 +289,11 @@ impl Replay {
         }
     }
 
+    /// The known end, where nothing can have come between and all before it must be there still.
+    fn whole_known_end(&self) -> Option<u64> {
+        self.options.known_end.filter(|end| end.on_disk || self.is_same_boot).map(|end| end.offset)
+    }
+
     fn note(&mut self, header: &RecordHeader) {
         let log = self.options.number;
         let position = |offset| if offset == 0 { Position::default() } else { Position { log, offset } };
@@ -275,14 +301,14 @@ impl Replay {
         self.within = self.within.max(seen);
     }
 
-    /// Notes the frontiers of every record from `offset` on, whether others are missing between them or not. With
-    /// `any`, stops as soon as both are known to lie in this log.
-    fn gather_frontiers(&mut self, mut offset: u64, any: bool) -> Result<()> {
-        while !(any && self.within.synced.offset > 0 && self.within.published.offset > 0) {
+    /// Notes the frontiers of every record from `offset` on, whether others are missing between them or not, until they
+    /// are `enough`.
+    fn gather_frontiers(&mut self, mut offset: u64, enough: impl Fn(&Frontiers) -> bool) -> Result<()> {
+        while !enough(&self.within) {
             if let Some(found) = self.bytes.record_at(offset)? {
                 self.note(&found.header);
                 offset = found.end;
-            } else if let Some(next) = self.bytes.gap_at(offset)?.next {
+            } else if let Some(next) = self.bytes.gap_at(offset, self.zeros_max())?.next {
                 offset = next;
             } else {
                 break;
@@ -301,7 +327,7 @@ impl Replay {
         let why = match (whole_to, self.is_same_boot) {
             (None, _) => "and the recovery mode accepts no unfinished record".to_owned(),
             (Some(u64::MAX), _) => "though a later log shows that this one was complete".to_owned(),
-            (Some(end), _) if self.options.known_end.is_some() => format!("though it was whole up to {end}"),
+            (Some(end), _) if self.whole_known_end().is_some() => format!("though it was whole up to {end}"),
             (Some(end), true) => format!("though it was published up to {end} and the machine has not stopped since"),
             (Some(end), false) => format!("though it was synced up to {end}"),
         };

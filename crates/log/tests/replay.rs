@@ -8,8 +8,8 @@ use std::sync::Arc;
 use base::{ErrorKind, FileNumber};
 use common::{BACKINGS, NUMBER, create, options, path, payload, put, replayed, replayed_from, reserve, seal};
 use log::{
-    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, LogHead, Position, RecordKind, RecoveryMode, ReplayEnd,
-    ReplayOptions, read_head,
+    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, RecordKind, RecoveryMode,
+    ReplayEnd, ReplayOptions, read_head,
 };
 use vfs::Vfs;
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
@@ -209,7 +209,7 @@ fn a_later_log_tells_that_this_one_was_whole() {
 fn a_known_end_hides_what_lies_behind_and_vouches_for_what_lies_before() {
     let (vfs, ends) = log_of(5, 0);
     let vfs = rebooted(&vfs);
-    let known = |end| ReplayOptions { known_end: Some(end), ..point_in_time() };
+    let known = |end| ReplayOptions { known_end: Some(KnownEnd { offset: end, on_disk: true }), ..point_in_time() };
     let (read, end) = replayed(&*vfs, &known(ends[2]));
     let expected = ReplayEnd { end_offset: ends[2], reason: EndReason::KnownEnd, skipped_bytes: 0 };
     assert_eq!((read.len(), end.unwrap()), (3, expected));

@@ -102,6 +102,7 @@ impl Core {
         let tables: Vec<Arc<TableFile>> =
             self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
         drop(manifest);
+        log_ends.iter_mut().for_each(|end| end.on_disk = true); // with the current log's end all before it was synced
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
@@ -110,7 +111,7 @@ impl Core {
         let is_wanted = end_offset > FILE_HEADER_BYTES || tables.iter().any(leaves_values);
         let current = life.filter(|_| is_wanted).map(|(number, life)| (number, life, end_offset));
         if let Some((log, _, end_offset)) = current {
-            log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq });
+            log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
         }
         snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
         snapshot.log_dir.clear(); // they are copied beside the tables

@@ -222,6 +222,9 @@ impl<'a> Opening<'a> {
                 core.upkeep.raise();
             }
         }));
+        if !self.shared.purge.is_empty() {
+            core.upkeep.raise();
+        }
         Ok(core)
     }
 

@@ -51,6 +51,7 @@ impl ReplayedLog {
         self.is_end_known = true;
         self.end.end_offset = FILE_HEADER_BYTES;
         self.end.last_seq = SeqNo::ZERO;
+        self.end.on_disk = true;
     }
 }
 

@@ -126,6 +126,11 @@ pub trait RwMapping: Send + Sync {
     /// For ranges that are not touched again soon: syncing a mapped page stops every thread for a moment. A hint.
     fn release(&self, _offset: u64, _len: u64) {}
 
+    /// Asks for pages of 2 MiB from `offset` on, before the file grows: they come 512 at a time, take one translation, and are written back
+    /// as one. Not for a file that is synced while it is written: a page is written whole, however little of it changed.
+    /// File systems without them (ext4 before Linux 6.16, for one) go on with small ones. A hint.
+    fn use_huge_pages(&self, _offset: u64) {}
+
     /// Copies `bytes` to `offset`, which must be a multiple of 8; the last word is padded with zeros. The range must
     /// lie below `allocated()`, and no other writer may touch its words; both are asserted or harmless, never undefined.
     fn write(&self, offset: u64, bytes: &[u8]);

@@ -16,6 +16,9 @@ use crate::ImageFile;
 /// translation, and memory that small memtables do not need is not taken 2 MiB at a time.
 const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
 
+/// The first of a file has small pages: a memtable that holds little takes little.
+const SMALL_PAGES_BYTES: u64 = 2 << 20;
+
 /// Extents of a file are allocated this far ahead: one call to the file system for tens of thousands of entries, and no
 /// more disk than this taken in vain.
 const EXTENT_STEP_BYTES: usize = 4 << 20;
@@ -257,6 +260,9 @@ impl Backing {
 fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
     let bytes = capacity.saturating_add(IMAGE_HEADER_BYTES);
     let mapping = image.vfs.create_mapped(&image.path, bytes as u64)?;
+    if bytes >= HUGE_PAGES_MIN_BYTES {
+        mapping.use_huge_pages(SMALL_PAGES_BYTES);
+    }
     let first = || {
         ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), IMAGE_HEADER_BYTES)?;
         let identity = image.vfs.metadata(&image.path)?.identity;

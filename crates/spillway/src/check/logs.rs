@@ -11,6 +11,7 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::ingest::record::IngestRecord;
 use crate::replay::row::{self, FoundLog};
+use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::write::batch::BatchReader;
 
@@ -72,7 +73,7 @@ impl Check<'_> {
 
     fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
         let (number, later) = (log.number, log.later);
-        let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(|end| end.end_offset);
+        let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
         let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, from: None, later };
         let vfs = self.options.vfs.clone();
         let (report, queued) = (&mut self.report, &mut self.queued);

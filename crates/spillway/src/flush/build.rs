@@ -13,12 +13,14 @@ use crate::flush::{convert, rewrite};
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::{FileMeta, TableFile};
 
-/// A table that is durable, and that no version names yet.
+/// A table that no version names yet.
 pub(crate) struct BuiltTable {
     pub meta: FileMeta,
     pub way: FlushWay,
     /// Its handle, where it is open already: the memtable it was goes on serving it.
     pub adopted: Option<Arc<TableFile>>,
+    /// False where it was left to the kernel when the table is written back (`sync_sst_file`).
+    pub is_synced: bool,
 }
 
 /// What was made of a plan; `None` where everything in its entries turned out to be deleted or shadowed.
@@ -47,6 +49,12 @@ pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSna
     Ok(built)
 }
 
+/// Whether what is made of the plan relies on the log being synced: all but a conversion that is not synced itself.
+pub(crate) fn needs_synced_log(plan: &FlushPlan) -> bool {
+    let conversions = plan.entries.iter().map(|entry| entry.conversion());
+    plan.entries.len() != 1 || conversions.flatten().all(|conversion| conversion.sync_sst_file)
+}
+
 /// `None` where the plan is to be rewritten: from the start, or because its conversion failed and was undone. Its logs are
 /// there still (F1, F2): whatever the failure was, nothing has relied on what it left.
 fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
@@ -67,7 +75,7 @@ fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
 
 impl BuiltTable {
     fn rewritten(meta: FileMeta) -> Self {
-        BuiltTable { meta, way: FlushWay::Rewrite, adopted: None }
+        BuiltTable { meta, way: FlushWay::Rewrite, adopted: None, is_synced: true }
     }
 
     /// Says that the table is part of its family now. What a converted memtable holds is the table's memory from then on, and

@@ -4,7 +4,8 @@
 //!
 //! All versions of all keys are in the table, whatever snapshots there are. Until its name is durable nothing relies on
 //! it, and any failure leaves neither the table nor a file that could be taken for it; a file whose sync failed is given
-//! up with it (D4). Keeps F1 as every flush does: the log is synced before the edit that names the table.
+//! up with it (D4). Keeps F1 as every flush does: the log is synced before the edit that names the table, unless the table
+//! is not either (`sync_sst_file=false`, which bears no power loss).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(crate) fn run(
     tick(&context.statistics, Ticker::FlushWriteBytes, meta.file_bytes);
     let handle = plan.family.tables().open_file(meta.clone(), table);
     context.notify(&Event::TableCreated { path: job.path, bytes: meta.file_bytes });
-    Ok(BuiltTable { meta, way: FlushWay::Convert, adopted: Some(handle) })
+    Ok(BuiltTable { meta, way: FlushWay::Convert, adopted: Some(handle), is_synced: conversion.sync_sst_file })
 }
 
 /// A conversion under way.

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
-use crate::flush::build::{Built, build};
+use crate::flush::build::{Built, build, needs_synced_log};
 use crate::flush::job::{FlushPlan, memtable_bytes};
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
@@ -72,13 +72,16 @@ impl Core {
         self.pipeline.wait_published(logged)?;
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let rewrites: Vec<Arc<FlushPlan>> = plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect();
-        if !rewrites.is_empty() && !self.logs.is_synced_through(logged) {
+        if rewrites.iter().any(|plan| needs_synced_log(plan)) && !self.logs.is_synced_through(logged) {
             self.sync_beside(logged);
         }
         let start = self.context.vfs.now();
         let tables = build_all(&self.context, &rewrites, &snapshots)?;
         // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
-        self.logs.sync_through(logged, || logged)?;
+        let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
+        if has_synced || plans.iter().any(|plan| plan.has_ingests()) {
+            self.logs.sync_through(logged, || logged)?;
+        }
         let mut tables = tables.into_iter();
         let written = plans.iter().map(|plan| {
             let tables = tables.by_ref().take(plan.rewrites().count()).collect();

@@ -9,6 +9,7 @@ use crate::open::destroy::remove_load_dir;
 use crate::replay::remove_quietly;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
+use crate::version::purge::ObsoleteFile;
 
 /// Whether the image is of a memtable that no longer is: those of this process's memtables have numbers of its own.
 fn is_left_image(core: &Core, kept: &BTreeSet<FileNumber>, number: FileNumber) -> bool {
@@ -16,7 +17,8 @@ fn is_left_image(core: &Core, kept: &BTreeSet<FileNumber>, number: FileNumber) -
 }
 
 /// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
-/// only there: logs elsewhere were not replayed.
+/// only there: logs elsewhere were not replayed. What may be large is left to the background: giving back the pages of a
+/// file costs as much as writing them.
 pub(super) fn remove(core: &Core) -> Result<()> {
     let context = &core.context;
     let state = core.state.lock();
@@ -49,8 +51,14 @@ pub(super) fn remove(core: &Core) -> Result<()> {
         for name in context.vfs.read_dir(&dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let lies_in = if kind.is_log() { &log_dir } else { &context.dir };
-            if *lies_in == dir && is_superfluous(kind, number) {
-                remove_quietly(context, &dir.join(name));
+            if *lies_in != dir || !is_superfluous(kind, number) {
+                continue;
+            }
+            match kind {
+                FileType::Table | FileType::Log | FileType::LargeBatch | FileType::MemtableImage => {
+                    core.purge.push(ObsoleteFile { file_type: kind, path_id: 0, number });
+                }
+                _ => remove_quietly(context, &dir.join(name)),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
-use log::{EndReason, FILE_HEADER_BYTES, LogHead, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use super::row::{self, FoundLog, FoundRow};
@@ -69,16 +69,16 @@ impl LogReplay<'_> {
             }
             if let Some(end) = ended {
                 self.check_nothing_follows(end, log.number)?;
-                self.note_replayed(FileType::Log, log.number, FILE_HEADER_BYTES)?;
+                self.note_replayed(FileType::Log, log.number, (FILE_HEADER_BYTES, true))?;
                 continue;
             }
-            let known_end = log_ends.iter().find(|end| end.log == log.number).map(|end| end.end_offset);
+            let known_end = log_ends.iter().find(|end| end.log == log.number).map(LogEnd::known);
             let from = start.filter(|(at, _)| at.log == log.number).map(|(at, _)| at.offset);
             let end = self.replay_own_log(log, (from, known_end))?;
             if !end.proper && !self.salvages() {
                 ended = Some((log.number, end.offset));
             }
-            self.note_replayed(FileType::Log, log.number, end.offset)?;
+            self.note_replayed(FileType::Log, log.number, (end.offset, from.is_none()))?;
         }
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
     }
@@ -92,7 +92,7 @@ impl LogReplay<'_> {
         files.retain(|file| !is_noted(file));
         for file in files {
             let bytes = self.context.vfs.metadata(&self.path(FileType::LargeBatch, file))?.len;
-            let end = LogEnd { log: file, end_offset: bytes, last_seq: last };
+            let end = LogEnd { log: file, end_offset: bytes, last_seq: last, on_disk: true };
             self.logs.insert(0, ReplayedLog { file_type: FileType::LargeBatch, end, bytes, is_end_known: false });
         }
         Ok(())
@@ -104,7 +104,8 @@ impl LogReplay<'_> {
         let path = self.path(FileType::Log, number);
         let bytes = self.context.vfs.metadata(&path)?.len;
         let noted = log_ends.iter().find(|end| end.log == number);
-        let end = LogEnd { log: number, end_offset: noted.map_or(bytes, |end| end.end_offset), last_seq: last };
+        let (end_offset, on_disk) = noted.map_or((bytes, false), |end| (end.end_offset, end.on_disk));
+        let end = LogEnd { log: number, end_offset, last_seq: last, on_disk };
         self.logs.push(ReplayedLog { file_type: FileType::Log, end, bytes, is_end_known: noted.is_some() });
         self.unsynced.push(path);
         Ok(())
@@ -123,20 +124,27 @@ impl LogReplay<'_> {
         Err(Error::corruption(what).at_path(self.path(FileType::Log, ended)).at_offset(offset))
     }
 
-    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end_offset: u64) -> Result<()> {
+    fn note_replayed(
+        &mut self,
+        file_type: FileType,
+        number: FileNumber,
+        (end_offset, on_disk): (u64, bool),
+    ) -> Result<()> {
         let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
-        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq };
+        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq, on_disk };
         self.logs.push(ReplayedLog { file_type, end, bytes, is_end_known: true });
         Ok(())
     }
 
     /// `from`: where a record that is wanted may begin; with the first where that is not known.
-    fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<u64>)) -> Result<OwnEnd> {
+    fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<KnownEnd>)) -> Result<OwnEnd> {
         let number = log.number;
         let path = self.path(FileType::Log, number);
         let vfs = self.context.vfs.clone();
-        if self.may_flush {
-            // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
+        // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
+        if self.may_flush && from.is_some() {
+            self.unsynced.push(path.clone()); // most of it is in images, and this open is not to wait for it
+        } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
         let mode = recovery_mode(self.context.options.wal_recovery_mode);
@@ -203,7 +211,7 @@ impl LogReplay<'_> {
         if batches == 0 {
             return Err(Error::corruption("the file of a large batch is empty").at_path(path));
         }
-        self.note_replayed(FileType::LargeBatch, record.file, end.end_offset)
+        self.note_replayed(FileType::LargeBatch, record.file, (end.end_offset, true))
     }
 }
 

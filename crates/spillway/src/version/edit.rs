@@ -1,6 +1,7 @@
 //! One change to the database's files, as one record of the MANIFEST has it. The bytes are [`super::edit_codec`]'s.
 
 use base::{FamilyId, FileNumber, SeqNo};
+use log::KnownEnd;
 
 use super::table_file::FileMeta;
 
@@ -13,6 +14,15 @@ pub struct LogEnd {
     pub end_offset: u64,
     /// The last sequence number in those bytes.
     pub last_seq: SeqNo,
+    /// The log was synced before this was written. Else its pages were there, on that boot of the machine.
+    pub on_disk: bool,
+}
+
+impl LogEnd {
+    /// What replay is to be told of it.
+    pub fn known(&self) -> KnownEnd {
+        KnownEnd { offset: self.end_offset, on_disk: self.on_disk }
+    }
 }
 
 /// The logs of ours that recovery needs. Every log names the one before it, so that the ends of the row are enough to

@@ -62,6 +62,9 @@ mod private_tag {
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
 
+/// Behind the end of a log that was not synced before the end was noted.
+const NOT_ON_DISK: u64 = 1;
+
 /// Offsets in files are signed.
 const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 
@@ -113,7 +116,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
         put_private(out, private_tag::FLUSHED_THROUGH, &[through.0]);
     }
     for end in &edit.log_ends {
-        put_private(out, private_tag::LOG_END, &[end.log.0, end.end_offset, end.last_seq.0]);
+        let fields = [end.log.0, end.end_offset, end.last_seq.0, NOT_ON_DISK];
+        let written = if end.on_disk { &fields[..3] } else { &fields[..] };
+        put_private(out, private_tag::LOG_END, written);
     }
     if let Some(row) = &edit.log_row {
         put_private(out, private_tag::LOG_ROW, &[row.oldest.0, row.newest.0]);
@@ -233,11 +238,19 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
             log: decode_number(&mut field, "log")?,
             end_offset: field.varint64("end of a log")?,
             last_seq: decode_seq(&mut field, "last number of a log")?,
+            on_disk: field.is_empty() || decode_not_on_disk(&mut field)?,
         }),
         private_tag::LOG_ROW => edit.log_row = Some(decode_log_row(&mut field)?),
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
+}
+
+fn decode_not_on_disk(field: &mut Reader<'_>) -> Result<bool> {
+    match field.varint64("state of a log")? {
+        NOT_ON_DISK => Ok(false),
+        state => Err(Error::corruption(format!("a log in the unknown state {state}"))),
+    }
 }
 
 /// The file that the table before it lies in. The part that counts is between the table's own bounds.

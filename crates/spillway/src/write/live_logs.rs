@@ -54,6 +54,12 @@ impl LiveLogs {
         self.logs.push(log);
     }
 
+    /// Notes that the logs of earlier processes are synced.
+    pub fn note_left_synced(&mut self) {
+        let ends = self.logs.iter_mut().filter_map(|log| log.recovered_end.as_mut());
+        ends.for_each(|end| end.on_disk = true);
+    }
+
     /// Adds a large batch's log, which is committed in the current one.
     pub fn push_large(&mut self, log: LiveLog) {
         let current = self.logs.len().saturating_sub(1);

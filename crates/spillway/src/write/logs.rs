@@ -156,6 +156,7 @@ impl Logs {
             self.vfs.open_append(path)?.sync(IoClass::Log).inspect_err(|error| self.fail(error))?;
         }
         left.clear();
+        self.live.lock().note_left_synced();
         self.none_left.store(true, Ordering::Release);
         Ok(())
     }
@@ -296,6 +297,8 @@ impl Logs {
     pub fn note_durable(&self, row: LogRow) {
         let gone = self.live.lock().note_durable(row);
         gone.iter().for_each(|log| log.life.mark_unneeded());
+        // Some were not synced, where flushes are not either (`sync_sst_file=false`); nobody will want them to be.
+        self.sync.lock().unsynced.retain(|log| log.number() >= row.oldest);
     }
 
     /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.

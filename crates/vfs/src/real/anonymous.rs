@@ -8,7 +8,7 @@
 use std::ptr::{self, NonNull};
 
 use base::{Error, ErrorKind, Result};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use super::page::{self, PageHint};
 
@@ -50,8 +50,8 @@ impl AnonymousMapping {
         let base = NonNull::new(address.cast()).expect("mmap never returns the null address");
         let mapping = AnonymousMapping { base, capacity };
         if hint == PageHint::Huge {
-            // SAFETY: M1; the advice changes no contents. A refusal leaves ordinary pages, which the hint permits.
-            let _ = unsafe { madvise(base.as_ptr().cast(), capacity, Advice::LinuxHugepage) };
+            // SAFETY: M1, and the mapping starts at a page.
+            unsafe { page::prefer_huge(base.as_ptr(), capacity) };
         }
         Ok(mapping)
     }

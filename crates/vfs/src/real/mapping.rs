@@ -192,6 +192,13 @@ impl RwMapping for RealRwMapping {
         unsafe { page::unmap_shared(self.base.as_ptr().byte_add(start).cast(), len) };
     }
 
+    fn use_huge_pages(&self, offset: u64) {
+        let (Ok(offset), capacity) = (usize::try_from(offset), self.capacity as usize) else { return };
+        let Some((start, len)) = page::within(offset, capacity, capacity) else { return };
+        // SAFETY: `within` keeps the range inside the mapping (M3) and to whole pages.
+        unsafe { page::prefer_huge(self.base.as_ptr().byte_add(start).cast(), len) };
+    }
+
     fn write(&self, offset: u64, bytes: &[u8]) {
         assert!(offset.is_multiple_of(8), "stores to a mapped file start at a word");
         let words = self.words(offset / 8, bytes.len().div_ceil(8));

@@ -15,7 +15,7 @@ pub(crate) mod page;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Error, ErrorKind, Result};
@@ -41,12 +41,14 @@ const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 #[derive(Debug)]
 pub struct RealVfs {
     start: Instant,
+    /// Once it was read: a process does not outlive a boot.
+    boot_id: OnceLock<String>,
 }
 
 impl RealVfs {
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
     pub fn new() -> Arc<dyn Vfs> {
-        Arc::new(RealVfs { start: Instant::now() })
+        Arc::new(RealVfs { start: Instant::now(), boot_id: OnceLock::new() })
     }
 }
 
@@ -130,8 +132,11 @@ impl Vfs for RealVfs {
     /// A system that does not tell gets a fresh value each time, which equals no other: nothing is then taken to have
     /// survived in memory.
     fn boot_id(&self) -> String {
+        if let Some(id) = self.boot_id.get() {
+            return id.clone();
+        }
         match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
-            Ok(id) if !id.trim().is_empty() => id.trim().to_owned(),
+            Ok(id) if !id.trim().is_empty() => self.boot_id.get_or_init(|| id.trim().to_owned()).clone(),
             _ => format!("unknown-{:016x}{:016x}", self.random_u64(), self.random_u64()),
         }
     }

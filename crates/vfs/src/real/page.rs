@@ -54,6 +54,18 @@ pub(crate) unsafe fn do_not_read_ahead(start: *mut u8, len: usize) {
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::Random) };
 }
 
+/// Asks for huge pages, of files as of memory without a name. A hint.
+///
+/// # Safety
+/// The range must be mapped, and `start` aligned to a page.
+pub(crate) unsafe fn prefer_huge(start: *mut u8, len: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: by the caller the range is mapped, and the advice changes no contents. A refusal leaves ordinary pages.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxHugepage) };
+}
+
 /// Makes the pages of `start .. start + len` present and writable, their contents unchanged.
 ///
 /// # Safety

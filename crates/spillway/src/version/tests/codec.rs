@@ -89,7 +89,12 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         atomic_group: maybe(random, |r| r.below(9) as u32),
         fence: maybe(random, |r| r.below(3) as u32),
         flushed_through: maybe(random, seq),
-        log_ends: some(random, |r| LogEnd { log: number(r), end_offset: wide(r), last_seq: seq(r) }),
+        log_ends: some(random, |r| LogEnd {
+            log: number(r),
+            end_offset: wide(r),
+            last_seq: seq(r),
+            on_disk: r.chance(2),
+        }),
         log_row: maybe(random, row),
         log_dir: maybe(random, text),
         linked_ingests: some(random, seq),

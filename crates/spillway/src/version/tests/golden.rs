@@ -91,7 +91,7 @@ fn two_families() -> ManifestSnapshot {
         ..table(11, 500, 900, 2)
     };
     let mut all = snapshot(vec![family(0, "default", &[(0, table(10, 0, 9, 3)), (3, ranged)]), second]);
-    all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50) }];
+    all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50), on_disk: true }];
     all.log_row = Some(LogRow { oldest: FileNumber(9), newest: FileNumber(15) });
     all.log_dir = "/logs".into();
     all

@@ -196,7 +196,7 @@ fn sequence_numbers_go_on_above_every_number_there() {
     assert_eq!(edit(add(70, 1)), SeqNo(70));
     assert_eq!(edit(VersionEdit { flushed_through: Some(SeqNo(8)), ..VersionEdit::default() }), SeqNo(8));
     assert_eq!(edit(VersionEdit { linked_ingests: vec![SeqNo(9)], ..VersionEdit::default() }), SeqNo(9));
-    let end = LogEnd { log: FileNumber(3), end_offset: 0, last_seq: SeqNo(77) };
+    let end = LogEnd { log: FileNumber(3), end_offset: 0, last_seq: SeqNo(77), on_disk: true };
     assert_eq!(edit(VersionEdit { log_ends: vec![end], ..VersionEdit::default() }), SeqNo(77));
 }
 
