@@ -8,8 +8,8 @@ use std::sync::Arc;
 use base::{ErrorKind, FileNumber};
 use common::{BACKINGS, NUMBER, create, options, path, payload, put, replayed, replayed_from, reserve, seal};
 use log::{
-    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, RecordKind, RecoveryMode,
-    ReplayEnd, ReplayOptions, read_head,
+    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogConfig, LogFile, LogHead, Position,
+    RecordKind, RecoveryMode, ReplayEnd, ReplayOptions, read_head,
 };
 use vfs::Vfs;
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
@@ -220,6 +220,57 @@ fn a_known_end_hides_what_lies_behind_and_vouches_for_what_lies_before() {
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(ends[1])));
     vfs.truncate(&path(), 0).unwrap();
     assert_eq!(replayed(&*vfs, &known(ends[2])).1.unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+#[test]
+fn a_known_end_that_was_not_synced_vouches_until_the_machine_stops() {
+    let (vfs, ends) = log_of(5, 0);
+    let known = KnownEnd { offset: ends[2], on_disk: false };
+    let options = ReplayOptions { known_end: Some(known), ..point_in_time() };
+    assert_eq!(replayed(&*rebooted(&vfs), &options).1.unwrap().reason, EndReason::KnownEnd);
+    vfs.flip_bit(&path(), (ends[1] + 30) * 8).unwrap();
+    let error = replayed(&*vfs, &options).1.unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(ends[1])));
+
+    // A power loss may have taken the record: the history ends before it, unless a later log was synced.
+    let vfs = rebooted(&vfs);
+    let (read, end) = replayed(&*vfs, &options);
+    assert_eq!((read.len(), end.unwrap().reason), (2, EndReason::Unfinished { next: None }));
+    let synced = Position { log: FileNumber(8), offset: FILE_HEADER_BYTES };
+    let later = Frontiers { synced, published: synced };
+    let error = replayed(&*vfs, &ReplayOptions { later, ..options }).1.unwrap_err();
+    assert!(error.message().contains("a later log shows"), "{error}");
+}
+
+#[test]
+fn a_log_is_searched_behind_many_zeros_only_where_pages_may_be_missing() {
+    let vfs = MemoryVfs::new(3);
+    vfs.create_dir_all(std::path::Path::new("/db")).unwrap();
+    let config = LogConfig { capacity_bytes: 4 << 20, extent_bytes: 4 << 20, ..LogConfig::default() };
+    let log = LogFile::create(&*vfs, &path(), NUMBER, config).unwrap();
+    put(&log, b"first");
+    let whole = log.tail();
+    let last = reserve(&log, 2 << 20).end(); // its writer is killed
+    put(&log, b"behind it");
+    vfs.sync_dir(std::path::Path::new("/db")).unwrap();
+    for (vfs, next) in [(vfs.clone(), None), (rebooted(&vfs), Some(last))] {
+        let end = replayed(&*vfs, &point_in_time()).1.unwrap();
+        let found = match end.reason {
+            EndReason::Unfinished { next } => next,
+            _ => None,
+        };
+        assert_eq!((end.end_offset, found), (whole, next));
+    }
+    let salvaged = replayed(&*vfs, &options(RecoveryMode::SkipAnyCorruptedRecords)).0;
+    assert_eq!(salvaged, [b"first".to_vec(), b"behind it".to_vec()]);
+}
+
+#[test]
+fn on_the_boot_that_wrote_a_log_its_head_is_known_from_the_first_record_that_tells() {
+    let (vfs, ends) = log_of(200, 0);
+    let head = read_head(&*vfs, &path(), NUMBER).unwrap();
+    assert_eq!(head.frontiers.synced, Position { log: NUMBER, offset: ends[0] });
+    assert_eq!(read_head(&*rebooted(&vfs), &path(), NUMBER).unwrap().frontiers.synced, Position::default());
 }
 
 #[test]
