@@ -33,7 +33,7 @@ run_overlap() {
 # writers LOAD SYNC MODES: pairs of runs with and without ingests.
 writers() {
     ingest --part=writers --loads="$1" --sync="$2" --mode="$3" --seconds="$seconds" --warmup=0.3 --rounds="$rounds" \
-        --sync_rate="$sync_rate"
+        --sync_rate="$sync_rate" --copy
 }
 
 run_writers() {

@@ -66,7 +66,7 @@ fn writers_run_with_and_without_ingests_by_turns_and_are_pictured() -> Result<()
     let plot = dir.path().join("plot.svg");
     let line = format!(
         "--part=writers --mode=flushable --loads=all --tables={} --seconds=0.2 --warmup=0.05 --rounds=2 --rate=1000 --sync_rate=20 \
-         --sync=all --interval_ms=50 --big_table_mib=1 --big_interval_ms=100 --table_keys=100 --key_range=10000 --plot={}",
+         --sync=all --copy --interval_ms=50 --big_table_mib=1 --big_interval_ms=100 --table_keys=100 --key_range=10000 --plot={}",
         given_table(dir.path())?.display(),
         plot.display()
     );
@@ -78,17 +78,17 @@ fn writers_run_with_and_without_ingests_by_turns_and_are_pictured() -> Result<()
             _ => panic!("{record:?}"),
         })
         .collect();
-    assert_eq!(runs.len(), 3 * 2 * 2 * 2, "loads, rounds, sync, modes");
-    let order: Vec<&str> = runs.iter().take(8).map(|run| run.mode.as_str()).collect();
-    assert_eq!(order[..2], ["none", "flushable"], "round 0");
-    assert_eq!(order[4..6], ["flushable", "none"], "round 1 begins with the other");
+    assert_eq!(runs.len(), 3 * 2 * 2 * 3, "loads, rounds, sync, modes");
+    let order: Vec<&str> = runs.iter().take(12).map(|run| run.mode.as_str()).collect();
+    assert_eq!(order[..3], ["none", "copy alone", "flushable"], "round 0");
+    assert_eq!(order[6..9], ["copy alone", "flushable", "none"], "round 1 begins with another");
     for run in &runs {
         let (rate, writes) = if run.sync { (20, 4) } else { (1000, 200) };
         assert!((run.rate, run.writes) == (rate, writes), "every write of the schedule is there once: {run:?}");
         assert_eq!(run.ingests > 0, run.mode != NONE, "{run:?}");
         assert!(run.ingests <= if run.tables == "big" { 2 } else { 4 }, "{run:?}");
         assert!(run.p50_us > 0.0 && run.p50_us <= run.p99_us && run.p9999_us <= run.max_us, "{run:?}");
-        assert_eq!(run.ingest_wait_max_us > 0.0, run.mode != NONE, "{run:?}");
+        assert_eq!(run.ingest_wait_max_us > 0.0, run.mode == "flushable", "{run:?}");
         assert!(run.cpu_percent > 0.0 && run.tables_bytes > 0, "{run:?}");
     }
     assert!(text.contains("20 writes/s, synced; tables: big"), "{text}");

@@ -2,14 +2,14 @@
 //! turns on new databases. What was written and ingested is looked for in the end.
 
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result};
 use rustix::thread::set_current_timer_slack;
 use spillway::{DEFAULT_FAMILY, Db, Family, IngestMode, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
-use vfs::Vfs;
+use vfs::{IfExists, IoClass, Vfs};
 
 use super::flags::{Bring, IngestFlags, Tables};
 use super::open_loop::{Patience, Schedule, Turns, drive};
@@ -30,6 +30,19 @@ const CHECKED_ONE_IN: u64 = 64;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What goes on beside the writers.
+#[derive(Clone, Copy, Debug)]
+enum Beside {
+    Nothing,
+    /// Each table is copied into a file, which is synced, and its folder; no database has to do with it. What writers see
+    /// of that, the disk is to blame for.
+    Copies,
+    Ingests(IngestMode),
+}
+
+/// The name of [`Beside::Copies`] among those of modes.
+const COPY: &str = "copy alone";
+
 /// One run.
 #[derive(Clone, Copy, Debug)]
 struct Run<'a> {
@@ -37,8 +50,7 @@ struct Run<'a> {
     set: &'a TableSet,
     tables: Tables,
     sync: bool,
-    /// None: writers only.
-    mode: Option<IngestMode>,
+    beside: Beside,
     round: u32,
 }
 
@@ -56,14 +68,16 @@ pub fn run(
 ) -> Result<()> {
     let made_in = Path::new(&flags.db).join("tables");
     vfs.create_dir_all(&made_in)?;
-    let modes: Vec<Option<IngestMode>> = std::iter::once(None).chain(flags.mode.0.iter().copied().map(Some)).collect();
+    let modes = flags.mode.0.iter().copied().map(Beside::Ingests);
+    let copies = flags.copy.then_some(Beside::Copies);
+    let modes: Vec<Beside> = std::iter::once(Beside::Nothing).chain(copies).chain(modes).collect();
     for &tables in &flags.loads.0 {
         let set = TableSet::make(flags, tables, &made_in, vfs)?;
         for round in 0..flags.rounds {
             for &sync in &flags.sync.0 {
                 for turn in 0..modes.len() {
-                    let Some(&mode) = modes.get((turn + round as usize) % modes.len()) else { continue };
-                    let run = Run { flags, set: &set, tables, sync, mode, round };
+                    let Some(&beside) = modes.get((turn + round as usize) % modes.len()) else { continue };
+                    let run = Run { flags, set: &set, tables, sync, beside, round };
                     told(run.measure(vfs, setting).map_err(|e| e.context(run.name()))?)?;
                 }
             }
@@ -87,11 +101,15 @@ struct Done {
 impl Run<'_> {
     fn name(&self) -> String {
         let sync = if self.sync { "-sync" } else { "" };
-        format!("{}-{}{sync}", self.tables.name(), self.mode_name())
+        format!("{}-{}{sync}", self.tables.name(), self.mode_name().replace(' ', "-"))
     }
 
     fn mode_name(&self) -> &'static str {
-        self.mode.map_or(NONE, Named::name)
+        match self.beside {
+            Beside::Nothing => NONE,
+            Beside::Copies => COPY,
+            Beside::Ingests(mode) => mode.name(),
+        }
     }
 
     fn rate(&self) -> u64 {
@@ -130,7 +148,11 @@ impl Run<'_> {
         let ingests = std::thread::scope(|scope| -> Result<Latencies> {
             let writer = |first| scope.spawn(move || self.write(vfs, db, family, first, start));
             let writers: Vec<_> = (0..flags.writers).map(writer).collect();
-            let ingester = self.mode.map(|mode| scope.spawn(move || self.ingest(vfs, db, family, mode, start)));
+            let ingester = match self.beside {
+                Beside::Nothing => None,
+                Beside::Copies => Some(scope.spawn(move || self.copy(vfs, start))),
+                Beside::Ingests(mode) => Some(scope.spawn(move || self.ingest(vfs, db, family, mode, start))),
+            };
             // All have ended before the first failure is passed on.
             let wrote: Vec<_> = writers.into_iter().map(join).collect();
             let ingested = ingester.map(join);
@@ -182,7 +204,7 @@ impl Run<'_> {
         Ok((times, written))
     }
 
-    /// Ingests at even distances while the writers write. The times are those of the calls themselves.
+    /// Ingests while the writers write.
     fn ingest(
         &self,
         vfs: &dyn Vfs,
@@ -191,6 +213,30 @@ impl Run<'_> {
         mode: IngestMode,
         start: Duration,
     ) -> Result<Latencies> {
+        let options = IngestOptions {
+            mode,
+            link_files: self.flags.bring == Bring::Link,
+            verify_checksums_before_ingest: self.flags.verify,
+            ..IngestOptions::default()
+        };
+        self.at_even_distances(vfs, start, |table| db.ingest(family, std::slice::from_ref(table), &options).map(drop))
+    }
+
+    fn copy(&self, vfs: &dyn Vfs, start: Duration) -> Result<Latencies> {
+        let dir = Path::new(&self.flags.db).join(self.name() + "-copies");
+        vfs.create_dir_all(&dir)?;
+        let times = self.at_even_distances(vfs, start, |table| copy_durably(vfs, table, &dir))?;
+        vfs.remove_dir(&dir)?;
+        Ok(times)
+    }
+
+    /// Calls `take` with one table after the other. The times are those of the calls themselves.
+    fn at_even_distances(
+        &self,
+        vfs: &dyn Vfs,
+        start: Duration,
+        take: impl Fn(&PathBuf) -> Result<()>,
+    ) -> Result<Latencies> {
         let flags = self.flags;
         let period = flags.interval(self.tables);
         let first = start + self.warmup();
@@ -198,18 +244,12 @@ impl Run<'_> {
         let schedule = Schedule { start: first + period / 2, rate: 1, period };
         let turns = Turns { first: 0, step: 1, end: flags.ingests_of_a_run(self.tables), recorded_from: u64::MAX };
         let patience = Patience { spin: Duration::ZERO, late_max: Duration::MAX };
-        let options = IngestOptions {
-            mode,
-            link_files: flags.bring == Bring::Link,
-            verify_checksums_before_ingest: flags.verify,
-            ..IngestOptions::default()
-        };
         let mut calls = Latencies::new()?;
         drive(vfs, &schedule, turns, patience, |nth| {
             let called = vfs.now();
             // What the writers would not meet says nothing. One there is always.
             if let Some(table) = self.set.nth(nth).filter(|_| called < end || nth == 0) {
-                db.ingest(family, std::slice::from_ref(&table.path), &options)?;
+                take(&table.path)?;
                 calls.record(vfs.now() - called);
             }
             Ok(())
@@ -238,7 +278,8 @@ impl Run<'_> {
             }
         }
         let mut key = KeyBuffer::new(KEY_BYTES);
-        for table in self.set.tables.iter().take(done.ingests.count() as usize) {
+        let ingested = if matches!(self.beside, Beside::Ingests(_)) { done.ingests.count() } else { 0 };
+        for table in self.set.tables.iter().take(ingested as usize) {
             for &number in &table.sample {
                 if !is_there(key.set(number), number)? {
                     let message = format!("number {number} of this table was ingested and is not there");
@@ -272,6 +313,17 @@ impl Run<'_> {
             setting: setting.clone(),
         }
     }
+}
+
+/// Copies a table into `dir`, and deletes the copy once a power loss could not have.
+fn copy_durably(vfs: &dyn Vfs, table: &Path, dir: &Path) -> Result<()> {
+    let bytes = vfs.map_read(table)?;
+    let path = dir.join("copy");
+    let mut file = vfs.create(&path, IfExists::Truncate)?;
+    file.append((*bytes).as_ref(), IoClass::Other)?;
+    file.sync(IoClass::Other)?;
+    vfs.sync_dir(dir)?;
+    vfs.remove_file(&path)
 }
 
 /// Has this thread's sleeps end when they should, not up to 50 microseconds later. Where the kernel does not allow that, the
