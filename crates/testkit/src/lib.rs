@@ -6,7 +6,8 @@
 //!   at each point of its life.
 //! - [`run`]: a script on engine and model, compared. [`crash`]: what every crash during a script leaves behind.
 //!   [`faults`]: what a script does whose file system fails.
-//! - [`gate`], [`threads`], [`concurrent`]: for tests with real threads. [`tables`]: tables to ingest.
+//! - [`gate`], [`threads`], [`concurrent`]: for tests with real threads. [`kill`]: processes that are killed.
+//!   [`tables`]: tables to ingest.
 
 pub mod concurrent;
 pub mod crash;
@@ -15,6 +16,7 @@ pub mod gate;
 pub mod generate;
 pub mod ingest;
 mod iterate;
+pub mod kill;
 pub mod model;
 pub mod ops;
 pub mod order;

@@ -1,108 +1,122 @@
-//! A process that is killed with SIGKILL while it writes, over and over: whatever it said it had written is there, and
-//! what is there is a prefix of what it wrote, whole across families (D1-D3).
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+//! Processes that are killed with SIGKILL while they write, over and over: see `testkit::kill`. Each test does its share of
+//! SPILLWAY_KILLS kills; `scripts/kill-test.sh` does thousands.
+#![expect(clippy::disallowed_types, reason = "the victim's words go to a file that the operating system writes")]
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use spillway::{Db, ReadOptions, WriteBatch, WriteOptions};
+use testkit::kill::writer::write_until_killed;
+use testkit::kill::{Killings, Setting, Tried, Victim};
 use testkit::profile;
 use testkit::random::Random;
-use vfs::RealVfs;
 
-const ROUNDS: u64 = 20;
-const DIR_VARIABLE: &str = "SPILLWAY_KILL_DIR";
-const FAMILIES: [&str; 2] = ["default", "other"];
-/// Write number n goes to key n modulo this.
-const KEYS: u64 = 400;
-const LAST: &[u8] = b"last";
+const PLACE: &str = "SPILLWAY_KILL_PLACE";
+const TOLD: &str = "SPILLWAY_KILL_TOLD";
+const SETTING: &str = "SPILLWAY_KILL_SETTING";
+/// How many kills all tests together do.
+const KILLS: &str = "SPILLWAY_KILLS";
+const KILLS_USUAL: u64 = 240;
+/// What the settings are drawn from; the process's number where it is not said.
+const SEED: &str = "SPILLWAY_KILL_SEED";
+const TESTS: u64 = 4;
+/// Kills that one database lives through.
+const KILLS_PER_DATABASE: u64 = 15;
 
-fn open(dir: &Path) -> Arc<Db> {
-    let profile = profile::by_name("tiny").unwrap();
-    Arc::new(Db::open(dir, &profile.open_options(RealVfs::new(), FAMILIES)).unwrap())
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
 }
 
-fn number(db: &Db, family: &str, key: &[u8]) -> Option<u64> {
-    let value = db.get(&db.family(family).unwrap(), key, &ReadOptions::default()).unwrap()?;
-    Some(u64::from_le_bytes(value.first_chunk().copied().unwrap()))
-}
-
-fn key_of(write: u64) -> [u8; 8] {
-    (write % KEYS).to_be_bytes()
-}
-
-/// The process that is killed. It goes on behind the last write that it finds.
+/// The process that is killed.
 #[test]
-#[ignore = "run by the test below, in a process of its own"]
+#[ignore = "run by the tests below, in a process of its own"]
 fn writer() {
-    let dir = std::env::var(DIR_VARIABLE).unwrap();
-    let db = open(Path::new(&dir));
-    let first = number(&db, "default", LAST).map_or(0, |last| last + 1);
-    let mut out = std::io::stdout().lock();
-    for write in first.. {
-        let mut batch = WriteBatch::new();
-        let mut value = write.to_le_bytes().to_vec();
-        value.resize(8 + (write * 37 % 900) as usize, b'v');
-        for family in db.families() {
-            batch.put(family.id(), &key_of(write), &value);
-            batch.put(family.id(), LAST, &write.to_le_bytes());
-        }
-        let options = WriteOptions { sync: write % 16 == 0, ..WriteOptions::default() };
-        db.write(&batch, &options).unwrap();
-        writeln!(out, "acknowledged {write}").unwrap();
-        out.flush().unwrap();
+    let variable = |name| std::env::var(name).expect("run by a test");
+    let setting = Setting::parse(&variable(SETTING)).expect("a setting");
+    write_until_killed(variable(PLACE).as_ref(), variable(TOLD).as_ref(), setting);
+}
+
+struct Writer(Child);
+
+impl Writer {
+    fn start(setting: &Setting, place: &Path, told: &Path) -> Writer {
+        let words = std::fs::File::create(place.join("words")).expect("made");
+        let child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "writer", "--ignored", "--nocapture"])
+            .envs([(PLACE, place), (TOLD, told)])
+            .env(SETTING, setting.to_string())
+            .stdout(Stdio::null())
+            .stderr(words)
+            .spawn();
+        Writer(child.expect("started"))
     }
 }
 
-#[test]
-fn what_was_acknowledged_survives_kill_9() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("db");
-    let mut random = Random::new(std::process::id().into());
-    let mut total = 0;
-    for round in 0..ROUNDS {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "writer", "--ignored", "--nocapture"])
-            .env(DIR_VARIABLE, &path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let life = 1 + random.below(1500);
-        let mut acknowledged = None;
-        let mut seen = 0;
-        // Behind the kill the pipe still holds what was acknowledged before it.
-        for line in lines {
-            let line = line.unwrap();
-            let Some((_, write)) = line.split_once("acknowledged ") else { continue };
-            acknowledged = Some(write.parse::<u64>().unwrap());
-            seen += 1;
-            if seen == life {
-                child.kill().unwrap();
+impl Victim for Writer {
+    fn kill(&mut self) -> ExitStatus {
+        self.0.kill().expect("a child of ours");
+        self.0.wait().expect("a child of ours")
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().expect("a child of ours")
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Already gone but where the test fails.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Does a test's share of kills under variants of profiles in turn.
+fn kill_under(profiles: &[&str], ingests_percent: u64) -> Tried {
+    let share = number(KILLS).unwrap_or(KILLS_USUAL).div_ceil(TESTS);
+    let mut random = Random::new(number(SEED).unwrap_or_else(|| std::process::id().into()) ^ ingests_percent << 32);
+    let mut tried = Tried::default();
+    for name in profiles.iter().cycle() {
+        if tried.kills >= share {
+            break;
+        }
+        let profile = profile::by_name(name).expect("a profile");
+        let setting = Setting::draw(profile, ingests_percent, &mut random);
+        let place = tempfile::tempdir().expect("a directory");
+        let kills = KILLS_PER_DATABASE.min(share - tried.kills);
+        let outcome = Killings::new(place.path(), setting).run(kills, |at, told| Writer::start(&setting, at, told));
+        match outcome {
+            Ok(of_one) => tried.add(&of_one),
+            Err(what) => {
+                let kept = place.keep();
+                panic!("under {setting}: {what}; everything is kept in {}", kept.display());
             }
         }
-        child.wait().unwrap();
-        assert!(seen >= life, "round {round}: the writer ended by itself after {seen} writes");
-        total += seen;
-        check(&path, acknowledged.unwrap(), round);
     }
-    println!("{total} writes acknowledged over {ROUNDS} kills");
+    println!("{}: {tried}", profiles.join(", "));
+    assert!(tried.looked_at > 0 && tried.operations > 0, "{tried}");
+    tried
 }
 
-fn check(path: &Path, acknowledged: u64, round: u64) {
-    let db = open(path);
-    for family in FAMILIES {
-        let last = number(&db, family, LAST).unwrap();
-        assert!(
-            (acknowledged..=acknowledged + 1).contains(&last),
-            "round {round}, {family}: {acknowledged} was acknowledged, {last} is there"
-        );
-        assert_eq!(Some(last), number(&db, "default", LAST), "round {round}: half a batch");
-        for back in 0..KEYS.min(last + 1) {
-            assert_eq!(number(&db, family, &key_of(last - back)), Some(last - back), "round {round}, {family}: a hole");
-        }
-    }
+#[test]
+fn memtables_that_lie_in_files() {
+    let profiles = ["converted", "converted skip-list-file", "converted reverse", "converted shortlex skip-list-file"];
+    let tried = kill_under(&profiles, 0);
+    assert!(tried.restored > 0 && tried.converted > 0, "{tried}");
+}
+
+#[test]
+fn memtables_whose_values_lie_in_logs() {
+    let tried = kill_under(&["referring", "referring skip-list-file", "referring reverse"], 0);
+    assert!(tried.restored > 0 && tried.converted > 0, "{tried}");
+}
+
+#[test]
+fn ingests_beside_memtables_that_lie_in_files() {
+    let tried = kill_under(&["converted", "queued trie-file", "referring skip-list-file", "queued skip-list-file"], 8);
+    assert!(tried.restored > 0, "{tried}");
+}
+
+#[test]
+fn memtables_in_memory() {
+    kill_under(&["tiny", "dumped", "vector", "partitioned", "dispatched"], 3);
 }
