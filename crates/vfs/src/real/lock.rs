@@ -51,26 +51,51 @@ impl LockGuard for FileLock {}
 impl Drop for FileLock {
     fn drop(&mut self) {
         let mut held = HELD_HERE.lock();
-        drop(self.fd.take());
+        if let Some(fd) = self.fd.take() {
+            // Closing alone does not unlock where a process that is just being started has the descriptor still.
+            let _ = set_lock(&fd, libc::F_UNLCK); // cannot fail; if it did, closing is what is left
+        }
         held.remove(&self.id);
     }
 }
 
 fn lock_against_processes(fd: &OwnedFd, path: &Path) -> Result<()> {
-    // SAFETY: `flock` is plain integers, for all of which zero is a value.
-    let mut whole_file: libc::flock = unsafe { std::mem::zeroed() };
-    whole_file.l_type = libc::F_WRLCK as libc::c_short;
-    whole_file.l_whence = libc::SEEK_SET as libc::c_short;
-    // SAFETY: the descriptor is open, and the kernel only reads the struct, which outlives the call.
-    let result = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole_file) };
-    if result == 0 {
-        return Ok(());
-    }
-    let cause = std::io::Error::last_os_error();
+    let Err(cause) = set_lock(fd, libc::F_WRLCK) else { return Ok(()) };
     match Errno::from_io_error(&cause) {
         Some(Errno::AGAIN | Errno::ACCESS) => {
             Err(Error::busy("another process has the database open: close it there first").at_path(path))
         }
         _ => Err(Error::io("lock", path, cause)),
+    }
+}
+
+/// Sets the record lock of the whole file to `kind`, without waiting.
+fn set_lock(fd: &OwnedFd, kind: libc::c_int) -> std::io::Result<()> {
+    // SAFETY: `flock` is plain integers, for all of which zero is a value.
+    let mut whole_file: libc::flock = unsafe { std::mem::zeroed() };
+    whole_file.l_type = kind as libc::c_short;
+    whole_file.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is open, and the kernel only reads the struct, which outlives the call.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole_file) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As it is for a moment whenever the program starts another.
+    #[test]
+    fn a_lock_is_free_once_dropped_though_its_descriptor_was_inherited() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        let held = FileLock::acquire(&path).unwrap();
+        let inherited = held.fd.as_ref().map(|fd| fd.try_clone().unwrap());
+        assert_eq!(FileLock::acquire(&path).err().unwrap().kind(), base::ErrorKind::Busy);
+        drop(held);
+        let again = FileLock::acquire(&path).unwrap();
+        drop((again, inherited));
     }
 }
