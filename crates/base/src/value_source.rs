@@ -23,6 +23,11 @@ pub trait ValueSource: Send + Sync {
     /// # Errors
     /// `Corruption`: the bytes there do not match the reference's checksum, or the log is not one of this source's.
     fn resolve(&self, value: ValueRef) -> Result<Pinned>;
+
+    /// Says in an error where the reference was found, if that is known.
+    fn named(&self, error: Error) -> Error {
+        error
+    }
 }
 
 /// How references are written: both forms are read wherever there may be any.

@@ -1,9 +1,10 @@
 //! Values of a memtable, or of the table it became, that may lie in a log: what stands in their place is followed here.
 //! Keeps B1: every reference is checked when it is followed.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::value_source::{StoredValue, ValueSource};
+use base::value_source::{StoredValue, ValueRef, ValueSource};
 use base::{Cursor, Error, Pinned, Result, SeqNo, ValueKind, key};
 
 use crate::TableValue;
@@ -12,6 +13,31 @@ use crate::TableValue;
 #[inline]
 pub fn may_lie_elsewhere(kind: ValueKind) -> bool {
     matches!(kind, ValueKind::Value | ValueKind::Merge)
+}
+
+/// The values that a file refers to: errors name it.
+pub struct ValuesOfFile {
+    source: Arc<dyn ValueSource>,
+    file: PathBuf,
+}
+
+impl ValuesOfFile {
+    pub fn new(source: Arc<dyn ValueSource>, file: PathBuf) -> Self {
+        ValuesOfFile { source, file }
+    }
+}
+
+impl ValueSource for ValuesOfFile {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        self.source.resolve(value).map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: Error) -> Error {
+        match error.path() {
+            None => error.at_path(&self.file),
+            Some(_) => error.context(format_args!("a value that {} refers to", self.file.display())),
+        }
+    }
 }
 
 /// Follows what stands in the place of values, for one lookup. The first failure ends it.
@@ -41,7 +67,7 @@ impl<'a> Following<'a> {
                 Ok(value) => visit(seq, kind, TableValue::of(&value)),
                 Err(error) => self.fail(error),
             },
-            Err(error) => self.fail(error),
+            Err(error) => self.fail(self.source.named(error)),
         }
     }
 
@@ -93,7 +119,8 @@ impl FollowingCursor {
         if !kind.is_some_and(may_lie_elsewhere) {
             return Ok(());
         }
-        match StoredValue::decode(self.inner.value())? {
+        let stored = StoredValue::decode(self.inner.value()).map_err(|error| self.source.named(error))?;
+        match stored {
             StoredValue::Here(value) => self.skipped = self.inner.value().len() - value.len(),
             StoredValue::InLog(value) => self.elsewhere = Some(self.source.resolve(value)?),
         }

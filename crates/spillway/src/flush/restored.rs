@@ -7,7 +7,7 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
 use memtable::Memtable;
 use memtable::image::LazyImage;
-use table::values::{Following, FollowingCursor};
+use table::values::{Following, FollowingCursor, ValuesOfFile};
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::context::Context;
@@ -22,7 +22,7 @@ pub(crate) struct RestoredMemtable {
     image: Arc<LazyImage>,
     created_at: SeqNo,
     /// Where values are that are not in the image; `None` where all are.
-    values: Option<Arc<LogsOnDemand>>,
+    values: Option<Arc<ValuesOfFile>>,
     life: Arc<FileLife>,
 }
 
@@ -34,10 +34,12 @@ impl RestoredMemtable {
         leaves_values: bool,
     ) -> Arc<Self> {
         let file = ObsoleteFile { file_type: FileType::MemtableImage, path_id: 0, number };
+        let path = image.path().to_owned();
+        let values = || Arc::new(ValuesOfFile::new(LogsOnDemand::new(context.logs.clone()), path));
         Arc::new(RestoredMemtable {
             image: Arc::new(image),
             created_at,
-            values: leaves_values.then(|| LogsOnDemand::new(context.logs.clone())),
+            values: leaves_values.then(values),
             life: FileLife::new(file, context.logs.purge().clone()),
         })
     }

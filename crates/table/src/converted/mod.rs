@@ -28,7 +28,7 @@ pub use self::convert::{ConvertConfig, convert};
 pub(crate) use self::footer::{FORMAT_VERSION, MAGIC};
 
 use self::anchors::Anchor;
-use crate::values::{Following, FollowingCursor};
+use crate::values::{Following, FollowingCursor, ValuesOfFile};
 use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, TableValue, Visit};
 
 /// The property of tables in which what stands in the place of values may refer to values in logs.
@@ -47,7 +47,7 @@ pub struct ConvertedTable {
     properties: Properties,
     order: InternalOrder,
     /// Where values are that are not in the image; `None` where all are.
-    values: Option<Arc<dyn ValueSource>>,
+    values: Option<Arc<ValuesOfFile>>,
     /// First and last user key of the point entries.
     span: Option<(Vec<u8>, Vec<u8>)>,
     anchors: OnceLock<Vec<Anchor>>,
@@ -118,6 +118,7 @@ impl ConvertedTable {
         let Parts { file, path, file_bytes, properties, order, values } = parts;
         let leaves_values = properties.other.contains_key(LEAVES_VALUES);
         let values = leaves_values.then(|| values.unwrap_or_else(|| Arc::new(NoLogs)));
+        let values = values.map(|values| Arc::new(ValuesOfFile::new(values, path.clone())));
         Ok(ConvertedTable {
             memtable,
             bytes,
