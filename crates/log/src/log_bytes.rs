@@ -111,6 +111,15 @@ impl LogBytes {
         self.get(offset + RECORD_HEADER_BYTES as u64, len as usize)
     }
 
+    /// Whether `offset` is one where a record may begin once, and nothing was written there yet.
+    pub fn is_unused_at(&mut self, offset: u64) -> Result<bool> {
+        if offset < FILE_HEADER_BYTES || offset > self.len || !offset.is_multiple_of(ALIGNMENT) {
+            return Ok(false);
+        }
+        let len = (self.len - offset).min(RECORD_HEADER_BYTES as u64) as usize;
+        Ok(self.get(offset, len)?.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0)))
+    }
+
     /// Looks behind `offset`, where no record starts, for one that does, through no more than `zeros_max` zeros in a row.
     pub fn gap_at(&mut self, offset: u64, zeros_max: u64) -> Result<Gap> {
         self.gap_from(offset, zeros_max, |at| at > offset)

@@ -97,21 +97,13 @@ pub fn replay(
     options: &ReplayOptions,
     visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>,
 ) -> Result<ReplayEnd> {
-    let mut bytes = LogBytes::open(vfs, path)?;
+    let mut replay = Replay::open(vfs, path, *options)?;
     if let Some(end) = options.known_end {
-        bytes.cut_at(end.offset);
+        replay.bytes.cut_at(end.offset);
         if end.offset <= FILE_HEADER_BYTES {
             return Ok(ReplayEnd { end_offset: end.offset, reason: EndReason::KnownEnd, skipped_bytes: 0 });
         }
     }
-    let mut replay = Replay {
-        bytes,
-        path: path.to_owned(),
-        options: *options,
-        is_same_boot: false,
-        within: Frontiers::default(),
-        skipped_bytes: 0,
-    };
     match replay.read_header() {
         Ok(Some(header)) => replay.is_same_boot = is_of_this_boot(vfs, &header),
         Ok(None) => return replay.end_blank(),
@@ -139,10 +131,7 @@ pub struct LogHead {
 /// # Errors
 /// As [`replay`], for the file's header.
 pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHead> {
-    let options = ReplayOptions { number, ..ReplayOptions::default() };
-    let bytes = LogBytes::open(vfs, path)?;
-    let within = Frontiers::default();
-    let mut replay = Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 };
+    let mut replay = Replay::open(vfs, path, ReplayOptions { number, ..ReplayOptions::default() })?;
     let Some(header) = replay.read_header()? else { return Ok(LogHead::default()) };
     replay.is_same_boot = is_of_this_boot(vfs, &header);
     let is_same_boot = replay.is_same_boot;
@@ -157,6 +146,19 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
     }
     let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
     Ok(LogHead { frontiers: known, predecessor })
+}
+
+/// Whether [`ReplayOptions::from`] may be `offset`, as far as its place tells: a record begins there, or nothing was
+/// written there.
+///
+/// # Errors
+/// As [`replay`], for the file's header.
+pub fn may_begin_at(vfs: &dyn Vfs, path: &Path, number: FileNumber, offset: u64) -> Result<bool> {
+    let mut replay = Replay::open(vfs, path, ReplayOptions { number, ..ReplayOptions::default() })?;
+    if replay.read_header()?.is_none() {
+        return Ok(offset <= FILE_HEADER_BYTES);
+    }
+    Ok(replay.bytes.record_at(offset)?.is_some() || replay.bytes.is_unused_at(offset)?)
 }
 
 /// True where the machine has been up since the log was created: pages that its writers dirtied are still there.
@@ -181,6 +183,11 @@ enum After {
 }
 
 impl Replay {
+    fn open(vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Replay> {
+        let (bytes, within) = (LogBytes::open(vfs, path)?, Frontiers::default());
+        Ok(Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 })
+    }
+
     /// `None`: the log was never used.
     fn read_header(&mut self) -> Result<Option<FileHeader>> {
         let number = self.options.number;
@@ -353,6 +360,19 @@ mod tests {
         let vfs = MemoryVfs::new(1);
         vfs.write_file(Path::new("/7"), &bytes).unwrap();
         vfs
+    }
+
+    #[test]
+    fn replay_may_begin_at_a_record_and_where_nothing_was_written() {
+        let vfs = log_with(RecordKind::Noop as u8);
+        let may = |offset| may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), offset).unwrap();
+        let end = FILE_HEADER_BYTES + crate::format::record_bytes(2);
+        assert!(may(FILE_HEADER_BYTES) && may(end) && may(4096));
+        for offset in [0, FILE_HEADER_BYTES - 8, FILE_HEADER_BYTES + 8, end - 8, end - 1, 4097, u64::MAX] {
+            assert!(!may(offset), "{offset}");
+        }
+        vfs.write_file(Path::new("/7"), &[]).unwrap();
+        assert!(may(0) && !may(4096));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
-use log::{EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{
+    EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord,
+};
 use vfs::Vfs;
 
 use super::row::{self, FoundLog, FoundRow};
@@ -61,7 +63,7 @@ impl LogReplay<'_> {
     pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
         // Where the history ended, if it did before the last log.
         let mut ended: Option<(FileNumber, u64)> = None;
-        let start = self.restored.start(self.families).filter(|(at, _)| logs.iter().any(|log| log.number == at.log));
+        let start = self.find_start(logs);
         for log in logs {
             if let Some((_, before)) = start.filter(|(at, _)| log.number < at.log) {
                 self.pass_over(log.number, log_ends, before)?;
@@ -81,6 +83,19 @@ impl LogReplay<'_> {
             self.note_replayed(FileType::Log, log.number, (end.offset, from.is_none()))?;
         }
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
+    }
+
+    /// Where replay begins, and a number that everything before that is at or below, if images say so. What they say is under
+    /// no checksum: a place where no record begins is not relied on, and what is wrong with the log itself replay will tell.
+    fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
+        let start = self.restored.start(self.families);
+        let (at, through) = start.filter(|(at, _)| logs.iter().any(|log| log.number == at.log))?;
+        let path = self.path(FileType::Log, at.log);
+        if !matches!(log::may_begin_at(&*self.context.vfs, &path, at.log, at.offset), Ok(true)) {
+            tracing::warn!(log = at.log.0, offset = at.offset, "no record begins where images say; all is replayed");
+            return None;
+        }
+        Some((at, through))
     }
 
     /// Notes the large batches' files that no record was seen of, where logs were passed over: one of those may name them,
