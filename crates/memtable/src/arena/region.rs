@@ -23,6 +23,9 @@ const SMALL_PAGES_BYTES: u64 = 2 << 20;
 /// more disk than this taken in vain.
 const EXTENT_STEP_BYTES: usize = 4 << 20;
 
+/// Where the disk has no room for as much, memory is taken: no memtable can begin with a header alone.
+const FILE_MIN_BYTES: usize = 64 << 10;
+
 /// Pages are committed this far ahead: a huge page.
 const COMMIT_STEP_BYTES: usize = 2 << 20;
 
@@ -264,7 +267,7 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
         mapping.use_huge_pages(SMALL_PAGES_BYTES);
     }
     let first = || {
-        ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), IMAGE_HEADER_BYTES)?;
+        ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), FILE_MIN_BYTES.min(bytes))?;
         let identity = image.vfs.metadata(&image.path)?.identity;
         Ok((Arc::clone(&mapping).memory()?, identity))
     };

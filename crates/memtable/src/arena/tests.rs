@@ -211,6 +211,27 @@ fn a_disk_with_little_left_is_used_to_the_last_page() {
     assert!(arena.try_reserve(MIB), "there is room again");
 }
 
+/// What a memtable begins with is there, or it begins in memory.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_disk_with_next_to_nothing_left_is_not_begun_with() {
+    for (left, in_file) in [(0, false), (IMAGE_HEADER_BYTES, false), (60 << 10, false), (64 << 10, true)] {
+        let vfs = MemoryVfs::new(1);
+        vfs.set_capacity(Some(left as u64));
+        let file = image(&vfs);
+        for option in ["trie", "skip_list"] {
+            let option = format!(r#"{option}:{{"convert_to_sst":"kFileMmap"}}"#);
+            let factory = crate::factory_from_option_string(&option).expect("known");
+            let mut config = crate::MemtableConfig::new(Default::default(), base::FamilyId(0), MIB);
+            config.image = Some(file.clone());
+            let memtable = factory.create(&config).expect("made");
+            assert!(memtable.try_reserve(100));
+            assert_eq!(vfs.all_files().len(), usize::from(in_file), "{option}, {left} bytes were left");
+            drop(memtable);
+        }
+    }
+}
+
 /// Real extents on a real disk that is full: an error and no signal.
 #[test]
 #[cfg_attr(miri, ignore)]
