@@ -38,8 +38,11 @@ fn check_entries(db: &Db, what: &str) {
 
 fn faults_of(operation: Operation) -> Vec<Fault> {
     let mut faults = vec![Fault::Error(FaultCode::Io), Fault::ErrorAfter(FaultCode::Io)];
+    if operation != Operation::Open {
+        faults.push(Fault::Error(FaultCode::NoSpace));
+    }
     if operation == Operation::Write {
-        faults.extend([Fault::Error(FaultCode::NoSpace), Fault::ShortWrite(FaultCode::NoSpace)]);
+        faults.push(Fault::ShortWrite(FaultCode::NoSpace));
     }
     faults
 }
@@ -114,6 +117,43 @@ fn a_flush_that_can_do_neither_is_done_later() {
         check_entries(&db, way);
         let lost: Arc<dyn Vfs> = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
         check_entries(&Db::open("/db", &options(&lost, way)).unwrap(), way);
+    }
+}
+
+/// From no room at all to enough: the disk fills up at another byte of the conversion each time, and of the flush that
+/// rewrites.
+#[test]
+fn a_conversion_on_a_disk_with_little_room() {
+    for way in BOTH {
+        let mut ended = [0; 3];
+        for room in (0..).step_by(1009) {
+            let Faulty { memory, mut db, .. } = filled(way);
+            let what = format!("{way}, {room} bytes of room");
+            let used: u64 = memory.all_files().iter().map(|path| memory.metadata(path).unwrap().len).sum();
+            memory.set_capacity(Some(used + room));
+            let flushed = db.flush(&[&db.default_family()]);
+            check_entries(&db, &what);
+            memory.set_capacity(None);
+            match flushed {
+                Ok(()) => ended[if db.flushes().converted > 0 { 2 } else { 1 }] += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{what}: {error}");
+                    ended[0] += 1;
+                    if db.resume().is_err() {
+                        drop(db); // the MANIFEST's end is not known: it begins anew
+                        db = Place::of(memory.clone()).open(way);
+                    }
+                    flush(&db);
+                }
+            }
+            check_entries(&db, &what);
+            let lost: Arc<dyn Vfs> = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+            check_entries(&Db::open("/db", &options(&lost, way)).unwrap(), &format!("{what}, power lost"));
+            if ended[2] > 1 {
+                break;
+            }
+        }
+        assert!(is_mapped(way) || ended[0] > 0, "{way}: {ended:?}");
     }
 }
 

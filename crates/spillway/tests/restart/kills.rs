@@ -1,90 +1,12 @@
-//! Restart by image: a database whose process was killed opens with its memtables as they lie, and is the same in every
-//! key as one that replayed its log.
-#![allow(clippy::disallowed_methods, reason = "tests use threads as other programs do")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+//! Kills at any moment, closed databases, kills in recovery, and power losses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use spillway::vfs::{CrashPolicy, MemoryVfs};
-use spillway::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use spillway::{Db, WriteBatch, WriteOptions};
 
-const MEMTABLES: [&str; 2] = [r#"trie:{"convert_to_sst":"kFileMmap"}"#, r#"skip_list:{"convert_to_sst":"kFileMmap"}"#];
-
-fn options(vfs: Arc<MemoryVfs>, memtable: &str, log_index: bool) -> OpenOptions {
-    let family = FamilyOptions {
-        memtable_factory: memtable.into(),
-        merge_operator: base::merge::by_name("stringappend"),
-        write_buffer_size: 1 << 20,
-        ..FamilyOptions::default()
-    };
-    let options = OpenOptions { vfs, ..OpenOptions::create_if_missing() };
-    let mut options = options.family("default", family.clone()).family("second", family);
-    options.db.create_missing_column_families = true;
-    options.db.memtable_as_log_index = log_index;
-    options.db.log_file_bytes = 256 << 10;
-    options
-}
-
-/// Everything in both families, by iteration and by lookup.
-fn contents(db: &Db) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
-    ["default", "second"]
-        .map(|name| {
-            let family = db.family(name).unwrap();
-            let options = ReadOptions::default();
-            let mut entries = db.iter(&family, &options).unwrap();
-            let mut all = Vec::new();
-            let mut valid = entries.seek_to_first();
-            while valid {
-                assert_eq!(&*db.get(&family, entries.key(), &options).unwrap().expect("there"), entries.value());
-                all.push((entries.key().to_vec(), entries.value().to_vec()));
-                valid = entries.next();
-            }
-            entries.status().unwrap();
-            all
-        })
-        .to_vec()
-}
-
-/// Overwrites, deletes, merges, ranges, in both families; values of many lengths.
-fn batch(db: &Db, n: u64) -> WriteBatch {
-    let [default, second] = ["default", "second"].map(|name| db.family(name).unwrap().id());
-    let mut batch = WriteBatch::new();
-    for i in 0..5 {
-        let key = format!("key{:04}", (n * 7 + i * 131) % 500);
-        batch.put(default, key.as_bytes(), &vec![n as u8; (n * 13 + i * 29) as usize % 300]);
-        batch.put(second, key.as_bytes(), format!("{n}").as_bytes());
-    }
-    batch.merge(second, format!("sum{}", n % 5).as_bytes(), format!("{n}").as_bytes());
-    batch.delete(default, format!("key{:04}", (n * 3) % 500).as_bytes());
-    if n % 10 == 9 {
-        let (start, end) = (format!("key{:04}", n % 490), format!("key{:04}", n % 490 + 5));
-        batch.delete_range(second, start.as_bytes(), end.as_bytes());
-    }
-    batch
-}
-
-fn property(db: &Db, name: &str) -> u64 {
-    db.int_property(&db.default_family(), name).unwrap()
-}
-
-/// Opens what a kill left, by image and by replay, and compares. Returns the memtables that were restored.
-fn compare(killed: &Arc<MemoryVfs>, memtable: &str, log_index: bool) -> u64 {
-    let copy = killed.crash_clone(5, CrashPolicy::ProcessKilled);
-    let by_image = Db::open("/db", &options(killed.clone(), memtable, log_index)).unwrap();
-    let mut replaying = options(copy, memtable, log_index);
-    replaying.db.memtable_crash_safe_recover = false;
-    let by_replay = Db::open("/db", &replaying).unwrap();
-    assert_eq!(property(&by_replay, "spillway.memtables-restored"), 0);
-    let expected = contents(&by_replay);
-    assert!(contents(&by_image) == expected, "{memtable} {log_index}");
-    let restored = property(&by_image, "spillway.memtables-restored");
-    by_image.put(&by_image.default_family(), b"later", b"1", &WriteOptions::synced()).unwrap();
-    by_image.flush(&[&by_image.default_family(), &by_image.family("second").unwrap()]).unwrap();
-    by_replay.put(&by_replay.default_family(), b"later", b"1", &WriteOptions::default()).unwrap();
-    assert!(contents(&by_image) == contents(&by_replay), "{memtable} {log_index}: flushed");
-    restored
-}
+use crate::common::{MEMTABLES, batch, compare, contents, options, property};
 
 #[test]
 fn a_killed_process_leaves_memtables_that_say_what_its_log_says() {
@@ -109,7 +31,7 @@ fn a_killed_process_leaves_memtables_that_say_what_its_log_says() {
                 }
                 let killed = vfs.crash_clone(at, CrashPolicy::ProcessKilled);
                 at = written.load(Ordering::Relaxed) + 300;
-                restored.push(compare(&killed, memtable, log_index));
+                restored.push(compare(&killed, memtable, log_index).restored);
             }
             ended.store(true, Ordering::Relaxed);
         });
@@ -131,7 +53,7 @@ fn a_closed_database_opens_by_its_images_and_so_does_one_killed_in_recovery() {
             drop(db);
             for life in 0..4 {
                 let killed = vfs.crash_clone(life, CrashPolicy::ProcessKilled);
-                assert!(compare(&killed, memtable, log_index) > 0, "{memtable} {life}");
+                assert!(compare(&killed, memtable, log_index).restored > 0, "{memtable} {life}");
             }
             let db = Db::open("/db", &options(vfs.clone(), memtable, log_index)).unwrap();
             assert!(property(&db, "spillway.memtables-restored") > 0);
