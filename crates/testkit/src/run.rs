@@ -373,7 +373,8 @@ fn compact_options(force: bool) -> CompactRangeOptions {
     CompactRangeOptions { bottommost_level_compaction: forced, ..CompactRangeOptions::default() }
 }
 
-pub(crate) fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
+/// Puts a change of a family into a batch.
+pub fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
     let id = family.id();
     match action {
         Action::Put(key, value) => batch.put(id, key, &value.bytes()),

@@ -92,6 +92,10 @@ fn a_life_with_ingests() {
     for profile in ["tiny", "queued reverse trie-file"] {
         crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 1, second_crash_stride: 11 });
     }
+    // The same beside memtables that a restart finds.
+    for profile in ["converted", "referring skip-list-file"] {
+        crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 4, second_crash_stride: 11 });
+    }
 }
 
 #[test]
