@@ -60,7 +60,7 @@ pub(crate) struct Replayed {
     pub last_seq: SeqNo,
     pub logs: Vec<ReplayedLog>,
     /// Logs that were not read, and may not have been synced.
-    pub unsynced: Vec<PathBuf>,
+    pub unsynced: Vec<FileNumber>,
 }
 
 /// Replays logs into the families' memtables.
@@ -80,7 +80,7 @@ pub(crate) struct LogReplay<'a> {
     /// Logs of ours that were replayed, those of large batches included.
     logs: Vec<ReplayedLog>,
     /// Those of them that were passed over, and may not have been synced.
-    unsynced: Vec<PathBuf>,
+    unsynced: Vec<FileNumber>,
     /// Salvage went on in spite of damage to our logs, or without one.
     passed_damage: bool,
 }
@@ -226,8 +226,8 @@ impl<'a> LogReplay<'a> {
 
     /// Before what is in them may become durable in a table (F1).
     fn sync_passed_over(&mut self) -> Result<()> {
-        for path in self.unsynced.drain(..) {
-            self.context.vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
+        for number in std::mem::take(&mut self.unsynced) {
+            self.context.vfs.open_append(&self.path(FileType::Log, number))?.sync(vfs::IoClass::Log)?;
         }
         Ok(())
     }

@@ -122,7 +122,7 @@ impl LogReplay<'_> {
         let (end_offset, on_disk) = noted.map_or((bytes, false), |end| (end.end_offset, end.on_disk));
         let end = LogEnd { log: number, end_offset, last_seq: last, on_disk };
         self.logs.push(ReplayedLog { file_type: FileType::Log, end, bytes, is_end_known: noted.is_some() });
-        self.unsynced.push(path);
+        self.unsynced.push(number);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl LogReplay<'_> {
         let vfs = self.context.vfs.clone();
         // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
         if self.may_flush && from.is_some() {
-            self.unsynced.push(path.clone()); // most of it is in images, and this open is not to wait for it
+            self.unsynced.push(number); // most of it is in images, and this open is not to wait for it
         } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }

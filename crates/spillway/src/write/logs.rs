@@ -107,7 +107,7 @@ pub(crate) struct Logs {
     sync_ended: Condvar,
     synced: AtomicU64,
     /// Logs of an earlier process that were not read, so not synced either, oldest first: synced before all others.
-    left_unsynced: Mutex<Vec<PathBuf>>,
+    left_unsynced: Mutex<Vec<FileNumber>>,
     /// There is none of them.
     none_left: AtomicBool,
     /// A sync or an append failed: nothing unsynced is known to be on disk, and no sync is tried again (D4).
@@ -141,19 +141,24 @@ impl Logs {
     }
 
     /// Notes logs of an earlier process that may not have been synced.
-    pub fn note_left_unsynced(&self, logs: Vec<PathBuf>) {
+    pub fn note_left_unsynced(&self, logs: Vec<FileNumber>) {
         self.none_left.store(logs.is_empty(), Ordering::Release);
         *self.left_unsynced.lock() = logs;
     }
 
-    /// Syncs what an earlier process left, so that nothing of this one is durable ahead of it (F1, D2).
+    /// Syncs what an earlier process left, so that nothing of this one is durable ahead of it (F1, D2). What is in tables
+    /// may be gone.
     fn sync_left(&self) -> Result<()> {
         if self.none_left.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut left = self.left_unsynced.lock();
-        for path in left.iter() {
-            self.vfs.open_append(path)?.sync(IoClass::Log).inspect_err(|error| self.fail(error))?;
+        for number in left.iter() {
+            let path = self.dir.join(file_name::format(FileType::Log, *number));
+            match self.vfs.open_append(&path) {
+                Err(error) if error.is_not_found() && !self.is_live(*number) => {}
+                opened => opened?.sync(IoClass::Log).inspect_err(|error| self.fail(error))?,
+            }
         }
         left.clear();
         self.live.lock().note_left_synced();
@@ -299,6 +304,10 @@ impl Logs {
         gone.iter().for_each(|log| log.life.mark_unneeded());
         // Some were not synced, where flushes are not either (`sync_sst_file=false`); nobody will want them to be.
         self.sync.lock().unsynced.retain(|log| log.number() >= row.oldest);
+    }
+
+    fn is_live(&self, number: FileNumber) -> bool {
+        self.live.lock().iter().any(|log| log.number() == number)
     }
 
     /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.
