@@ -71,6 +71,24 @@ pub fn short_time(time: Duration) -> String {
     }
 }
 
+/// A time in seconds since the epoch: `2026-11-21 22:23:06 UTC`. Days are turned into dates as in Howard Hinnant's
+/// `civil_from_days`: years begin with March, so that the leap day is the last.
+pub fn utc(seconds: u64) -> String {
+    const DAYS_FROM_YEAR_0: u64 = 719_468;
+    const DAYS_IN_400_YEARS: u64 = 146_097;
+    let (days, second) = (seconds / 86_400 + DAYS_FROM_YEAR_0, seconds % 86_400);
+    let (era, day_of_era) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
+    let leap_days = day_of_era / 1460 + day_of_era / (DAYS_IN_400_YEARS - 1) - day_of_era / 36_524;
+    let year_of_era = (day_of_era - leap_days) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let months = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * months + 2) / 5 + 1;
+    let month = if months < 10 { months + 3 } else { months - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC", second % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +110,9 @@ mod tests {
         assert!(["", "M", "1X", "1.2.3K", "-1"].into_iter().all(|text| parse_bytes(text).is_err()));
         let times = [850, 8_140, 12_340_000, 1_200_000_000].map(|nanos| short_time(Duration::from_nanos(nanos)));
         assert_eq!(times, ["850 ns", "8.1 us", "12.3 ms", "1.20 s"]);
+        let dates = [0, 951_782_399, 951_782_400, 1_795_299_786, 4_107_542_399].map(utc);
+        assert_eq!(dates[..3], ["1970-01-01 00:00:00 UTC", "2000-02-28 23:59:59 UTC", "2000-02-29 00:00:00 UTC"]);
+        assert_eq!(dates[3..], ["2026-11-21 22:23:06 UTC", "2100-02-28 23:59:59 UTC"]);
         assert_eq!(per_second(100, Duration::from_millis(500)), 200);
     }
 }

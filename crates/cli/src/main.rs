@@ -1,5 +1,6 @@
 //! `spillway`: the database on the command line. One file per command; each takes its arguments and writes its answer.
 
+mod backup;
 mod bytes;
 mod check;
 mod checkpoint;
@@ -80,6 +81,7 @@ enum Command {
     Compact(compact::Args),
     Check(check::Args),
     Checkpoint(checkpoint::Args),
+    Backup(backup::Args),
     Export(export::Args),
     Table(table::Args),
     Log(log::Args),
@@ -104,6 +106,7 @@ impl Command {
             Command::Compact(args) => compact::run(args, out),
             Command::Check(args) => check::run(args, out),
             Command::Checkpoint(args) => checkpoint::run(args, out),
+            Command::Backup(args) => backup::run(args, out),
             Command::Export(args) => export::run(args, out),
             Command::Table(args) => table::run(args, out),
             Command::Log(args) => log::run(args, out),

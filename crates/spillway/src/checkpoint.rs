@@ -5,14 +5,15 @@
 //! meanwhile (Q3). Nothing is flushed, except writes that went to no log. Keeps D2 and D3: the copy is a prefix of the
 //! history.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::options::{FamilyOptions, ini};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
+use vfs::Vfs;
 
 use crate::core::{Core, FamilyState};
 use crate::db::Db;
@@ -48,18 +49,34 @@ impl Db {
 }
 
 /// The database at one instant, pinned.
-struct Capture {
+pub(crate) struct Capture {
     /// Its log ends are those of the logs below, where they do not end by themselves.
-    snapshot: ManifestSnapshot,
+    pub snapshot: ManifestSnapshot,
     /// Those of the versions, and those that the logs name: ingested, and without a level when this was captured.
     tables: Vec<Arc<TableFile>>,
-    /// The number of the checkpoint's MANIFEST.
-    manifest: FileNumber,
+    /// The number of the copy's MANIFEST.
+    pub manifest: FileNumber,
     /// Complete logs, and those of large batches.
     older_logs: Vec<(FileNumber, Arc<LogLife>)>,
     /// The log that was being written, and the bytes of it that count.
     current: Option<(FileNumber, Arc<LogLife>, u64)>,
-    families: Vec<Arc<Family>>,
+    pub families: Vec<Arc<Family>>,
+}
+
+/// A file of what was captured, which pins it.
+pub(crate) struct CapturedFile {
+    pub path: PathBuf,
+    pub content: Content,
+}
+
+/// What is in a captured file, and whether it can change.
+pub(crate) enum Content {
+    /// Never changes.
+    Table(Arc<TableFile>),
+    /// Never changes any more.
+    CompleteLog(FileType, FileNumber),
+    /// The first `bytes` count, and do not change.
+    GrowingLog { bytes: u64 },
 }
 
 impl Capture {
@@ -74,14 +91,14 @@ impl Capture {
 
 impl Core {
     /// Memtables that hold writes which are in no log can be had from tables only.
-    fn flush_what_no_log_has(&self) -> Result<()> {
+    pub(crate) fn flush_what_no_log_has(&self) -> Result<()> {
         let families: Vec<_> = self.families.load().iter().filter(|f| f.has_unlogged_writes()).cloned().collect();
         self.flush_families(&families.iter().collect::<Vec<_>>())
     }
 
     /// Holds the manifest lock throughout: no table comes or goes and no family is made or dropped between the state
     /// that is captured and the end of the log that completes it.
-    fn capture(&self) -> Result<Capture> {
+    pub(crate) fn capture(&self) -> Result<Capture> {
         let manifest = self.manifest.lock();
         let closed = || Error::closed("the database is closed");
         manifest.as_ref().ok_or_else(closed)?;
@@ -96,19 +113,24 @@ impl Core {
         let families = self.families.load().iter().cloned().collect();
         let end_offset = self.published_end_of(&current)?;
         snapshot.last_seq = self.pipeline.visible();
-        let late = self.large_batches_beside(&pins);
+        let mut late = self.large_batches_beside(&pins);
         // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
         // manifest lock.
         let tables: Vec<Arc<TableFile>> =
             self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
+        let leaves_values = |table: &Arc<TableFile>| !table.meta.value_logs.is_empty();
+        let has_values_in_logs = tables.iter().any(leaves_values);
+        if !has_values_in_logs && self.is_all_in_tables() {
+            pins.clear();
+            late.clear();
+        }
         drop(manifest);
         log_ends.iter_mut().for_each(|end| end.on_disk = true); // with the current log's end all before it was synced
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
         // An empty one says that logs before it are not needed, which may be there for the values in them.
-        let leaves_values = |table: &Arc<TableFile>| !table.meta.value_logs.is_empty();
-        let is_wanted = end_offset > FILE_HEADER_BYTES || tables.iter().any(leaves_values);
+        let is_wanted = end_offset > FILE_HEADER_BYTES || has_values_in_logs;
         let current = life.filter(|_| is_wanted).map(|(number, life)| (number, life, end_offset));
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
@@ -144,42 +166,55 @@ impl Core {
         Ok((published - log.base()).min(log.file.tail()))
     }
 
-    fn fill_checkpoint(&self, staging: &Staging, capture: &Capture) -> Result<()> {
+    /// The files that a copy of what was captured needs beside the few that describe it.
+    pub(crate) fn files_of(&self, capture: &Capture) -> Vec<CapturedFile> {
         // Virtual tables can share a file.
-        let files: BTreeSet<FileNumber> = capture.tables.iter().map(|table| table.meta.physical_number()).collect();
-        files.into_iter().try_for_each(|file| staging.link_or_copy(&self.context.table_path(file)))?;
-        for number in capture.logs_of_values() {
-            staging.link_or_copy(&self.path_of(FileType::Log, number))?;
-        }
-        for (number, life) in &capture.older_logs {
-            staging.link_or_copy(&self.path_of(life.file().file_type, *number))?;
-        }
-        if let Some((number, _, bytes)) = &capture.current {
-            staging.copy(&self.path_of(FileType::Log, *number), Some(*bytes))?;
-        }
-        self.write_description(staging, &capture.families, ini::Audience::Spillway, capture.manifest)?;
-        let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
-        staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        let limit = self.context.options.max_manifest_file_size;
-        let vfs = self.context.vfs.clone();
-        ManifestWriter::create(vfs, staging.dir(), capture.manifest, &capture.snapshot, limit)?;
-        Ok(())
+        let tables: BTreeMap<FileNumber, &Arc<TableFile>> =
+            capture.tables.iter().map(|table| (table.meta.physical_number(), table)).collect();
+        let tables = tables.into_iter().map(|(number, table)| CapturedFile {
+            path: self.context.table_path(number),
+            content: Content::Table(table.clone()),
+        });
+        let complete = |kind, number| CapturedFile {
+            path: self.path_of(kind, number),
+            content: Content::CompleteLog(kind, number),
+        };
+        let of_values = capture.logs_of_values().into_iter().map(|number| complete(FileType::Log, number));
+        let older = capture.older_logs.iter().map(|(number, life)| complete(life.file().file_type, *number));
+        let current = capture.current.iter().map(|(number, _, bytes)| CapturedFile {
+            path: self.path_of(FileType::Log, *number),
+            content: Content::GrowingLog { bytes: *bytes },
+        });
+        tables.chain(of_values).chain(older).chain(current).collect()
     }
 
-    /// Writes the options file of a directory that is being made. Its logs lie in the directory itself.
-    pub(crate) fn write_description(
-        &self,
-        staging: &Staging,
-        families: &[Arc<Family>],
-        audience: ini::Audience,
-        number: FileNumber,
-    ) -> Result<()> {
+    fn fill_checkpoint(&self, staging: &Staging, capture: &Capture) -> Result<()> {
+        for file in self.files_of(capture) {
+            match file.content {
+                Content::Table(_) | Content::CompleteLog(..) => staging.link_or_copy(&file.path)?,
+                Content::GrowingLog { bytes } => staging.copy(&file.path, Some(bytes))?,
+            }
+        }
+        let options = self.describe_options(&capture.families, ini::Audience::Spillway);
+        staging.write(&file_name::format(FileType::Options, capture.manifest), options.as_bytes())?;
+        let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
+        staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
+        self.write_captured_manifest(&self.context.vfs, staging.dir(), capture)
+    }
+
+    /// Writes the MANIFEST of what was captured, and CURRENT, which names it.
+    pub(crate) fn write_captured_manifest(&self, vfs: &Arc<dyn Vfs>, dir: &Path, capture: &Capture) -> Result<()> {
+        let limit = self.context.options.max_manifest_file_size;
+        ManifestWriter::create(vfs.clone(), dir, capture.manifest, &capture.snapshot, limit).map(drop)
+    }
+
+    /// The text of the options file for a copy of the database, whose logs lie in its directory itself.
+    pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
         let mut options = self.context.options.clone();
         options.wal_dir.clear();
         let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
         let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
-        let text = ini::write(&options, &families, audience);
-        staging.write(&file_name::format(FileType::Options, number), text.as_bytes())
+        ini::write(&options, &families, audience)
     }
 }
 

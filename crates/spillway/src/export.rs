@@ -80,7 +80,8 @@ impl Core {
         Err(Error::busy(what).at_path(&self.context.dir))
     }
 
-    fn is_all_in_tables(&self) -> bool {
+    /// Whether everything that has a number is in tables. While the manifest lock is held, what was so stays so.
+    pub(crate) fn is_all_in_tables(&self) -> bool {
         let state = self.state.lock();
         // No write is numbered while the commit lock is held, so all families are seen at one instant.
         let _commit = self.commit.lock();
@@ -113,7 +114,8 @@ impl Core {
         }
         let (manifest, description) = (self.context.numbers.take(), self.context.numbers.take());
         snapshot.next_file = self.context.numbers.peek();
-        self.write_description(staging, families, ini::Audience::RocksDb, description)?;
+        let text = self.describe_options(families, ini::Audience::RocksDb);
+        staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
         let identity = snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
         write_export(&*self.context.vfs, staging.dir(), manifest, &snapshot)?;

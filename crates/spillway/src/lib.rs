@@ -3,12 +3,14 @@
 //! The folders follow the lives of data: `write`, `read`, `flush`, `ingest`, `version`, `compaction`. `ARCHITECTURE.md` at the
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 
+pub mod backup;
 pub mod check;
 pub mod checkpoint;
 pub mod compaction;
 pub mod config;
 pub mod context;
 pub(crate) mod core;
+pub(crate) mod crew;
 pub mod db;
 pub mod dump;
 pub mod export;

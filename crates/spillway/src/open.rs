@@ -46,7 +46,7 @@ mod start;
 
 use reading::Attempt;
 
-pub(crate) use destroy::destroy;
+pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
 pub(crate) use identity::{new_identity, new_session};
 
 /// What [`open`] hands to the database's handle.
@@ -106,7 +106,7 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
 }
 
 /// Makes a directory whose name survives a power loss.
-fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.create_dir_all(dir)?;
     match dir.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),

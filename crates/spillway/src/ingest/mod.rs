@@ -8,7 +8,6 @@ mod api;
 mod behind;
 mod bring;
 mod commit;
-mod crew;
 mod inspect;
 pub(crate) mod latch;
 mod layers;

@@ -16,10 +16,11 @@ use super::layers::layers_of;
 use super::options::{FileChecksum, IngestOptions, IngestRequest};
 use super::progress::{FileProgress, IngestProgress, Stops};
 use super::record::{FamilyIngest, IngestShape, IngestTable};
+use super::rewrite;
 use super::source::{self, MadeFile, Source};
-use super::{crew, rewrite};
 use crate::context::Context;
 use crate::core::Core;
+use crate::crew;
 use crate::family::Family;
 
 /// Tables that are ready to become part of the database. Dropped, they are removed.

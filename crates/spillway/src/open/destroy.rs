@@ -29,7 +29,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) ->
 }
 
 /// What a load that was killed left. The caller holds the database's lock.
-pub(super) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub(crate) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     let dir = dir.join(LOAD_DIR);
     if !vfs.exists(&dir)? {
         return Ok(());
@@ -40,7 +40,8 @@ pub(super) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.remove_dir(&dir)
 }
 
-fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType) -> bool) -> Result<()> {
+/// Removes the files of a database in `dir` that `is_ours` takes for its own.
+pub(crate) fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType) -> bool) -> Result<()> {
     for name in vfs.read_dir(dir)? {
         if file_name::parse(&name).is_some_and(|(kind, _)| is_ours(kind)) {
             vfs.remove_file(&dir.join(name))?;

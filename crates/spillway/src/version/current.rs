@@ -52,6 +52,13 @@ pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Re
     vfs.rename(&temp, &current).and_then(|()| vfs.sync_dir(dir)).map_err(SetCurrentError::Unknown)
 }
 
+/// As [`set_current`], for a directory that nobody goes on with after an error.
+pub(crate) fn install_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
+    set_current(vfs, dir, manifest).map_err(|error| match error {
+        SetCurrentError::Before(error) | SetCurrentError::Unknown(error) => error,
+    })
+}
+
 fn write_synced(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = vfs.create(path, IfExists::Truncate)?;
     file.append(bytes, IoClass::Manifest)?;

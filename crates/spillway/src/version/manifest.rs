@@ -10,7 +10,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use log::framed::FramedWriter;
 use vfs::{IfExists, IoClass, Vfs};
 
-use super::current::{SetCurrentError, set_current};
+use super::current::{SetCurrentError, install_current, set_current};
 use super::edit::VersionEdit;
 use super::edit_codec;
 use super::file_name::{self, FileType};
@@ -138,9 +138,7 @@ impl ManifestWriter {
 /// Whatever the file system reports.
 pub fn write_export(vfs: &dyn Vfs, dir: &Path, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<()> {
     write_snapshot(vfs, dir, number, snapshot, ManifestKind::Export)?;
-    set_current(vfs, dir, number).map_err(|error| match error {
-        SetCurrentError::Before(error) | SetCurrentError::Unknown(error) => error,
-    })
+    install_current(vfs, dir, number)
 }
 
 /// Where a MANIFEST lies.

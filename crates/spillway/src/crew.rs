@@ -17,7 +17,7 @@ const FILES_PER_HELPER: usize = 4;
 const BYTES_PER_HELPER: u64 = 4 << 20;
 
 /// Helpers for so much work.
-pub(super) fn helpers_for(files: usize, bytes: u64) -> usize {
+pub(crate) fn helpers_for(files: usize, bytes: u64) -> usize {
     let by_bytes = usize::try_from(bytes / BYTES_PER_HELPER).unwrap_or(HELPERS_MAX);
     (files / FILES_PER_HELPER).max(by_bytes).min(HELPERS_MAX).min(files.saturating_sub(1))
 }
@@ -27,7 +27,7 @@ pub(super) fn helpers_for(files: usize, bytes: u64) -> usize {
 ///
 /// # Errors
 /// The first error of all. A panic in a helper is one.
-pub(super) fn work_off<T, R, W>(vfs: &dyn Vfs, helpers: usize, items: Vec<T>, work: W) -> Result<Vec<R>>
+pub(crate) fn work_off<T, R, W>(vfs: &dyn Vfs, helpers: usize, items: Vec<T>, work: W) -> Result<Vec<R>>
 where
     T: Send + Sync + 'static,
     R: Send + 'static,
@@ -43,9 +43,9 @@ where
         let mut threads = Threads { stop: &crew.stop, handles: Vec::new() };
         for _ in 0..helpers {
             let crew = crew.clone();
-            match vfs.spawn("spillway-ingest", Box::new(move || crew.help())) {
+            match vfs.spawn("spillway-files", Box::new(move || crew.help())) {
                 Ok(handle) => threads.handles.push(handle),
-                Err(error) => tracing::info!(%error, "an ingest is prepared by fewer threads"),
+                Err(error) => tracing::info!(%error, "files are worked on by fewer threads"),
             }
         }
         crew.work_off();
@@ -96,7 +96,7 @@ impl<T, R, W: Fn(&T, &AtomicBool) -> Result<R>> Crew<T, R, W> {
 
     fn help(&self) {
         if catch_unwind(AssertUnwindSafe(|| self.work_off())).is_err() {
-            self.stop.with(Error::corruption("preparing a file for an ingest panicked"));
+            self.stop.with(Error::corruption("work on a file panicked"));
         }
     }
 }
@@ -162,7 +162,7 @@ mod tests {
                     }
                     return Err(Error::closed("another failed"));
                 }
-                let on_helper = std::thread::current().name() == Some("spillway-ingest");
+                let on_helper = std::thread::current().name() == Some("spillway-files");
                 assert!(!(panics && on_helper), "a panic that the test asks for");
                 Err(Error::corruption("the first error"))
             };

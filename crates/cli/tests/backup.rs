@@ -1,0 +1,48 @@
+//! `backup`: made, listed, verified, restored and deleted; what is damaged is named, and the command fails.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Place;
+
+fn load(place: &Place, lines: u32) {
+    let input: String = (0..lines).map(|i| format!("{i:05}\tvalue {i}\n")).collect();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], input.as_bytes()).ok();
+}
+
+#[test]
+fn a_backup_lives_from_its_making_to_its_deletion() {
+    let place = Place::new();
+    load(&place, 100);
+    let made = place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    assert_eq!(made, "made backup 1 in backups\n");
+    load(&place, 300);
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups", "--flush"]).ok();
+    let listed = place.spillway(&["backup", "list", "--dir", "backups"]).ok();
+    assert!(
+        listed.starts_with("1\t20") && listed.lines().count() == 2 && listed.contains(" UTC\t4 files, "),
+        "{listed}"
+    );
+    let verified = place.spillway(&["backup", "verify", "--dir", "backups"]).ok();
+    assert_eq!(verified, "backup 1 is whole\nbackup 2 is whole\n");
+    for (id, count) in [(Some("1"), "100"), (None, "300")] {
+        let mut restore = vec!["backup", "restore", "--dir", "backups", "--to", "restored"];
+        restore.extend(id);
+        place.spillway(&restore).ok();
+        assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with(count));
+    }
+    std::fs::remove_file(place.path("backups/private/2/CURRENT")).unwrap();
+    let listed = place.spillway(&["backup", "list", "--dir", "backups"]);
+    assert!(
+        listed.code == Some(1) && listed.out.contains("2\tdamaged: ") && listed.out.contains("CURRENT"),
+        "{listed:?}"
+    );
+    assert!(place.spillway(&["backup", "verify", "--dir", "backups"]).fails().contains("CURRENT"));
+    place.spillway(&["backup", "delete", "2", "--dir", "backups"]).ok();
+    place.spillway(&["backup", "purge", "--keep", "0", "--dir", "backups"]).ok();
+    assert_eq!(place.spillway(&["backup", "list", "--dir", "backups"]).ok(), "");
+    let none = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
+    assert!(none.contains("there is no backup to restore"), "{none}");
+    assert!(place.spillway(&["backup", "list", "--dir", "nowhere"]).fails().contains("no directory"));
+}

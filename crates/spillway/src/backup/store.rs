@@ -1,0 +1,207 @@
+//! The backup directory: which backups are there, which of their files, and removing what belongs to none.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result};
+use vfs::{FileKind, IfExists, IoClass, Vfs};
+
+use super::meta_file::{META_BYTES_MAX, MetaFile};
+use super::path::{
+    BackupPath, META_DIR, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR, is_temp_name, parse_id, temp_name,
+};
+use super::{BackupId, BackupInfo};
+use crate::open::create_durable_dir;
+use crate::version::file_name;
+
+/// A backup whose files are all there, with the sizes they should have.
+pub(super) struct Backup {
+    pub id: BackupId,
+    pub meta: MetaFile,
+    /// One for each in `meta.files`.
+    pub file_bytes: Vec<u64>,
+}
+
+impl Backup {
+    pub fn info(&self) -> BackupInfo {
+        BackupInfo {
+            id: self.id,
+            timestamp_s: self.meta.timestamp_s,
+            last_seq: self.meta.last_seq,
+            bytes: self.file_bytes.iter().sum(),
+            files: self.meta.files.len(),
+        }
+    }
+}
+
+/// A backup directory.
+#[derive(Clone)]
+pub(super) struct Store {
+    pub vfs: Arc<dyn Vfs>,
+    pub dir: PathBuf,
+    /// Whether what is written is synced.
+    pub syncs: bool,
+}
+
+impl Store {
+    /// Makes the directory and those in it, where they are not there.
+    pub fn create_dirs(&self) -> Result<()> {
+        for dir in ["", META_DIR, PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR] {
+            let dir = if dir.is_empty() { self.dir.clone() } else { self.dir.join(dir) };
+            if !self.vfs.exists(&dir)? {
+                create_durable_dir(&*self.vfs, &dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The backups in the directory, damaged ones included, oldest first.
+    pub fn ids(&self) -> Result<Vec<BackupId>> {
+        let names = self.vfs.read_dir(&self.dir.join(META_DIR))?;
+        let ids: BTreeSet<BackupId> = names.iter().filter_map(|name| parse_id(name)).collect();
+        Ok(ids.into_iter().collect())
+    }
+
+    /// All backups, oldest first; an error for a damaged one.
+    pub fn load_all(&self) -> Result<Vec<Result<Backup>>> {
+        Ok(self.ids()?.into_iter().map(|id| self.load(id)).collect())
+    }
+
+    /// Reads what a backup consists of, and looks whether its files are there.
+    pub fn load(&self, id: BackupId) -> Result<Backup> {
+        self.check_exists(id)?;
+        let meta = self.read_meta(id)?;
+        let file_bytes = meta.files.iter().map(|file| {
+            let path = file.path.at(&self.dir);
+            let found = self.vfs.metadata(&path).map_err(|error| match error.is_not_found() {
+                true => Error::corruption(format!("a file of backup {id} is missing")).at_path(&path),
+                false => error,
+            })?;
+            if found.kind != FileKind::File {
+                return Err(Error::corruption(format!("backup {id} has something that is no file")).at_path(&path));
+            }
+            check_bytes(id, &path, file.bytes.or_else(|| file.path.named_bytes()), found.len)?;
+            Ok(found.len)
+        });
+        let file_bytes = file_bytes.collect::<Result<_>>()?;
+        Ok(Backup { id, meta, file_bytes })
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: there is no backup of this id.
+    pub fn check_exists(&self, id: BackupId) -> Result<()> {
+        if self.vfs.exists(&self.meta_path(id))? {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!("there is no backup {id}")).at_path(&self.dir))
+    }
+
+    fn read_meta(&self, id: BackupId) -> Result<MetaFile> {
+        let path = self.meta_path(id);
+        let decoded = vfs::read_all(&*self.vfs, &path, META_BYTES_MAX, IoClass::Other)
+            .and_then(|bytes| MetaFile::decode(&bytes))
+            .map_err(|error| error.context(format!("backup {id}")).at_path(&path))?;
+        let of_others = |path: &BackupPath| matches!(path.place(), Place::Private(other) if other != id);
+        match decoded.files.iter().find(|file| of_others(&file.path)) {
+            Some(file) => {
+                let what = format!("backup {id} names {}, which is another backup's", file.path);
+                Err(Error::corruption(what).at_path(path))
+            }
+            None => Ok(decoded),
+        }
+    }
+
+    /// Gives a backup, all of whose files are whole and synced, its name: from then on it is there.
+    pub fn publish(&self, id: BackupId, meta: &MetaFile) -> Result<()> {
+        let path = self.meta_path(id);
+        let temp = self.dir.join(META_DIR).join(temp_name(&id.to_string()));
+        let mut file = self.vfs.create(&temp, IfExists::Truncate)?;
+        file.append(meta.encode().as_bytes(), IoClass::Other)?;
+        if self.syncs {
+            file.sync(IoClass::Other)?;
+        }
+        drop(file);
+        self.vfs.rename(&temp, &path)?;
+        self.sync_dir(META_DIR)
+    }
+
+    /// Removes backups, and then every file that belongs to none.
+    pub fn remove(&self, ids: &[BackupId]) -> Result<()> {
+        // The newest last: whatever interrupts this, the newest that was to stay is there.
+        for id in ids {
+            self.vfs.remove_file(&self.meta_path(*id))?;
+        }
+        // A backup whose files went before its name would be damaged.
+        self.sync_dir(META_DIR)?;
+        self.collect_garbage()
+    }
+
+    /// Removes what interrupted calls left, and files of backups that are gone. What a backup uses whose list of files
+    /// cannot be read is not known, so shared files stay while there is one.
+    pub fn collect_garbage(&self) -> Result<()> {
+        let ids = self.ids()?;
+        self.remove_files(&self.dir.join(META_DIR), is_temp_name)?;
+        for name in self.vfs.read_dir(&self.dir.join(PRIVATE_DIR))? {
+            let id = parse_id(name.strip_suffix(".tmp").unwrap_or(&name));
+            if id.is_some_and(|id| !ids.contains(&id) || is_temp_name(&name)) {
+                self.remove_private(&self.dir.join(PRIVATE_DIR).join(&name))?;
+            }
+        }
+        let metas = ids.iter().map(|id| self.read_meta(*id)).collect::<Result<Vec<_>>>();
+        let used: BTreeSet<String> = match &metas {
+            Ok(metas) => metas.iter().flat_map(|meta| &meta.files).map(|file| file.path.to_string()).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "shared files of backups are not cleaned up while it is not known who needs them");
+                return Ok(());
+            }
+        };
+        for dir in [SHARED_DIR, SHARED_CHECKSUM_DIR] {
+            let is_superfluous = |name: &str| {
+                let path = format!("{dir}/{name}");
+                is_temp_name(name) || (BackupPath::parse(&path).is_some() && !used.contains(&path))
+            };
+            self.remove_files(&self.dir.join(dir), is_superfluous)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a backup that is not there. What somebody else put beside them stays.
+    fn remove_private(&self, dir: &Path) -> Result<()> {
+        self.remove_files(dir, |name| file_name::parse(name).is_some() || is_temp_name(name))?;
+        self.vfs.remove_dir(dir).or_else(|error| {
+            let left = self.vfs.read_dir(dir)?;
+            if left.is_empty() { Err(error) } else { Ok(()) }
+        })
+    }
+
+    fn remove_files(&self, dir: &Path, is_superfluous: impl Fn(&str) -> bool) -> Result<()> {
+        let names = self.vfs.read_dir(dir)?;
+        names.iter().filter(|name| is_superfluous(name)).try_for_each(|name| self.vfs.remove_file(&dir.join(name)))
+    }
+
+    /// Syncs one of the directories in this one.
+    pub fn sync_dir(&self, name: &str) -> Result<()> {
+        if self.syncs { self.vfs.sync_dir(&self.dir.join(name)) } else { Ok(()) }
+    }
+
+    pub fn private_dir(&self, id: BackupId) -> PathBuf {
+        self.dir.join(PRIVATE_DIR).join(id.to_string())
+    }
+
+    fn meta_path(&self, id: BackupId) -> PathBuf {
+        self.dir.join(META_DIR).join(id.to_string())
+    }
+}
+
+/// # Errors
+/// `Corruption`: a file has not as many bytes as a backup says.
+pub(super) fn check_bytes(id: BackupId, path: &Path, expected: Option<u64>, found: u64) -> Result<()> {
+    match expected {
+        Some(expected) if expected != found => {
+            let what = format!("a file of backup {id} has {found} bytes, and should have {expected}");
+            Err(Error::corruption(what).at_path(path))
+        }
+        _ => Ok(()),
+    }
+}

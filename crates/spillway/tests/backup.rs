@@ -1,0 +1,346 @@
+//! Backups: each is a prefix of the history, shares tables with the others, and comes back as it was.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use spillway::check::{CheckOptions, check};
+use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+
+fn options() -> OpenOptions {
+    let family = FamilyOptions { write_buffer_size: 128 << 10, ..FamilyOptions::default() };
+    let mut options = OpenOptions::create_if_missing().family("default", family.clone()).family("second", family);
+    options.db.create_missing_column_families = true;
+    options.db.log_file_bytes = 256 << 10;
+    options
+}
+
+/// Batches in a database to which batch `n` wrote key `n` of two families. Panics where one is there in part or out of
+/// order.
+fn batches(db: &Db) -> u64 {
+    let counts = ["default", "second"].map(|name| {
+        let mut entries = db.iter(&db.family(name).unwrap(), &ReadOptions::default()).unwrap();
+        let mut count = 0u64;
+        let mut valid = entries.seek_to_first();
+        while valid {
+            assert_eq!(entries.key(), count.to_be_bytes(), "a hole");
+            count += 1;
+            valid = entries.next();
+        }
+        entries.status().unwrap();
+        count
+    });
+    assert_eq!(counts[0], counts[1], "a batch is there in part");
+    counts[0]
+}
+
+fn write(db: &Db, n: u64) {
+    let mut batch = WriteBatch::new();
+    for name in ["default", "second"] {
+        batch.put(db.family(name).unwrap().id(), &n.to_be_bytes(), &[n as u8; 200]);
+    }
+    db.write(&batch, &WriteOptions::default()).unwrap();
+}
+
+/// A database and its backups.
+struct Place {
+    dir: tempfile::TempDir,
+    db: Db,
+    written: u64,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db"), &options()).unwrap();
+        Place { dir, db, written: 0 }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn engine(&self, options: &BackupOptions) -> BackupEngine {
+        BackupEngine::open(self.path("backups"), options).unwrap()
+    }
+
+    fn write(&mut self, count: u64) {
+        (self.written..self.written + count).for_each(|n| write(&self.db, n));
+        self.written += count;
+    }
+
+    /// Files under a folder of the backups, and when each was written.
+    fn backed_up(&self, folder: &str) -> BTreeMap<String, SystemTime> {
+        let entries = std::fs::read_dir(self.path("backups").join(folder)).unwrap().map(Result::unwrap);
+        let named =
+            |e: std::fs::DirEntry| (e.file_name().into_string().unwrap(), e.metadata().unwrap().modified().unwrap());
+        entries.map(named).collect()
+    }
+
+    /// Batches in what a backup restores.
+    fn restored(&self, engine: &BackupEngine, id: u32) -> u64 {
+        let target = self.path("restored");
+        engine.restore(id, &target, &RestoreOptions::default()).unwrap();
+        let report = check(&target, &CheckOptions::default(), &mut |_| {}).unwrap();
+        assert!(report.is_whole(), "{:?}", report.problems);
+        batches(&Db::open(&target, &options()).unwrap())
+    }
+}
+
+#[test]
+fn backups_under_writes_are_prefixes_of_the_history() {
+    let place = Place::new();
+    let engine = place.engine(&BackupOptions { max_background_operations: 3, ..BackupOptions::default() });
+    let (written, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+    let mut bounds = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                write(&place.db, written.load(Ordering::Relaxed));
+                written.fetch_add(1, Ordering::Release);
+            }
+        });
+        for round in 0..12 {
+            let before = written.load(Ordering::Acquire);
+            let id = engine.create_new_backup(&place.db, round % 4 == 3).unwrap();
+            bounds.push((id, before..=written.load(Ordering::Acquire) + 1));
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(engine.backups().unwrap().iter().map(|backup| backup.id).collect::<Vec<_>>(), Vec::from_iter(1..=12));
+    for (id, expected) in bounds {
+        engine.verify(id).unwrap();
+        let found = place.restored(&engine, id);
+        assert!(expected.contains(&found), "backup {id}: {found}, not {expected:?}");
+    }
+}
+
+#[test]
+fn what_is_there_is_not_copied_again_and_stays_as_long_as_a_backup_needs_it() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions::default());
+    place.write(3000);
+    engine.create_new_backup(&place.db, true).unwrap();
+    let first = place.backed_up("shared_checksum");
+    assert!(!first.is_empty());
+    place.write(500);
+    assert_eq!(engine.create_new_backup(&place.db, true).unwrap(), 2);
+    let second = place.backed_up("shared_checksum");
+    assert!(first.iter().all(|(name, time)| second.get(name) == Some(time)), "{first:?} {second:?}");
+    assert!(second.len() > first.len());
+    for family in ["default", "second"] {
+        let family = place.db.family(family).unwrap();
+        place.db.compact_range(&family, None, None, &Default::default()).unwrap();
+    }
+    engine.create_new_backup(&place.db, false).unwrap();
+    let info = engine.backups().unwrap();
+    assert!(info[0].bytes > 1000 && info[0].files > 4 && info[0].timestamp_s > 1_700_000_000, "{info:?}");
+    assert!(info[0].last_seq < info[1].last_seq && info[1].last_seq <= info[2].last_seq, "{info:?}");
+    engine.delete(1).unwrap();
+    assert!(first.keys().all(|name| place.backed_up("shared_checksum").contains_key(name)), "backup 2 has them too");
+    engine.verify(2).unwrap();
+    engine.purge_old(1).unwrap();
+    assert_eq!(place.backed_up("meta").into_keys().collect::<Vec<_>>(), ["3"]);
+    assert_eq!(place.backed_up("private").into_keys().collect::<Vec<_>>(), ["3"]);
+    let meta = std::fs::read_to_string(place.path("backups/meta/3")).unwrap();
+    assert!(place.backed_up("shared_checksum").keys().all(|name| meta.contains(name)), "what nobody needs is gone");
+    assert_eq!(place.restored(&engine, 3), 3500);
+    assert_eq!(engine.delete(2).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let engine = place.engine(&BackupOptions { destroy_old_data: true, ..BackupOptions::default() });
+    assert!(engine.backups().unwrap().is_empty() && place.backed_up("shared_checksum").is_empty());
+    let nothing = engine.restore_latest(place.path("new"), &RestoreOptions::default()).unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn tables_go_where_the_options_say() {
+    for (share_table_files, share_files_with_checksum) in [(false, true), (true, false), (true, true)] {
+        let mut place = Place::new();
+        let options = BackupOptions { share_table_files, share_files_with_checksum, ..BackupOptions::default() };
+        let engine = place.engine(&options);
+        for _ in 0..2 {
+            place.write(1000);
+            engine.create_new_backup(&place.db, true).unwrap();
+        }
+        let has_tables = |folder: &str| place.backed_up(folder).into_keys().any(|name| name.ends_with(".sst"));
+        assert_eq!(has_tables("private/2"), !share_table_files);
+        assert_eq!(has_tables("shared"), share_table_files && !share_files_with_checksum);
+        assert_eq!(has_tables("shared_checksum"), share_table_files && share_files_with_checksum);
+        assert_eq!((place.restored(&engine, 1), place.restored(&engine, 2)), (1000, 2000));
+    }
+    let nobody = BackupOptions { max_background_operations: 0, ..BackupOptions::default() };
+    let error = BackupEngine::open(tempfile::tempdir().unwrap().path(), &nobody).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn two_databases_share_a_directory_only_with_names_that_tell_their_tables_apart() {
+    let mut place = Place::new();
+    let other = Db::open(place.path("other"), &options()).unwrap();
+    (0..700).for_each(|n| write(&other, n));
+    place.write(1000);
+    let engine = place.engine(&BackupOptions::default());
+    engine.create_new_backup(&place.db, true).unwrap();
+    engine.create_new_backup(&other, true).unwrap();
+    assert_eq!((place.restored(&engine, 1), place.restored(&engine, 2)), (1000, 700));
+    let plain = BackupOptions { share_files_with_checksum: false, ..BackupOptions::default() };
+    let engine = BackupEngine::open(place.path("plain"), &plain).unwrap();
+    engine.create_new_backup(&place.db, false).unwrap();
+    let error = engine.create_new_backup(&other, false).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("another database"), "{error}");
+    assert_eq!(engine.backups().unwrap().len(), 1, "what failed is not there");
+    engine.verify(1).unwrap();
+}
+
+#[test]
+fn damage_is_told_by_the_files_name_and_other_backups_go_on() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions { max_background_operations: 2, ..BackupOptions::default() });
+    for _ in 0..3 {
+        place.write(1000);
+        engine.create_new_backup(&place.db, true).unwrap();
+    }
+    let only_in_third = place.backed_up("private/3").into_keys().find(|name| name.starts_with("MANIFEST")).unwrap();
+    let manifest = place.path("backups/private/3").join(&only_in_third);
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&manifest, &bytes).unwrap();
+    assert!(engine.damaged_backups().unwrap().is_empty(), "sizes are as they should be");
+    let damaged = |error: spillway::Error, name: &str| {
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.to_string().contains(name) && error.to_string().contains("backup 3"), "{error}");
+    };
+    damaged(engine.verify(3).unwrap_err(), &only_in_third);
+    damaged(engine.restore(3, place.path("new"), &RestoreOptions::default()).unwrap_err(), &only_in_third);
+    assert!(!place.path("new/CURRENT").exists(), "half a database is none");
+    std::fs::write(&manifest, &bytes[..bytes.len() - 1]).unwrap();
+    std::fs::remove_file(&manifest).unwrap();
+    damaged(engine.verify(3).unwrap_err(), &only_in_third);
+    damaged(engine.damaged_backups().unwrap().remove(0).error, &only_in_third);
+    std::fs::write(place.path("backups/meta/2"), "nonsense\n").unwrap();
+    let ids: Vec<u32> = engine.damaged_backups().unwrap().iter().map(|damaged| damaged.id).collect();
+    assert_eq!((ids, engine.backups().unwrap().len()), (vec![2, 3], 1));
+    assert_eq!(engine.restore_latest(place.path("new"), &RestoreOptions::default()).unwrap(), 1);
+    assert_eq!(batches(&Db::open(place.path("new"), &options()).unwrap()), 1000);
+    // Whose the tables are is not known, so none goes, until the unreadable one does.
+    let tables = place.backed_up("shared_checksum");
+    engine.delete(3).unwrap();
+    assert_eq!(place.backed_up("shared_checksum"), tables);
+    engine.delete(2).unwrap();
+    assert!(place.backed_up("shared_checksum").len() < tables.len());
+    engine.verify(1).unwrap();
+}
+
+#[test]
+fn a_restore_replaces_the_database_and_leaves_other_files() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions::default());
+    place.write(300);
+    engine.create_new_backup(&place.db, false).unwrap();
+    place.write(5000);
+    std::fs::write(place.path("db/letter.txt"), "dear").unwrap();
+    let busy = engine.restore(1, place.path("db"), &RestoreOptions::default()).unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy);
+    assert_eq!(batches(&place.db), 5300);
+    place.db.close().unwrap();
+    let wal_dir = place.path("logs");
+    let apart = RestoreOptions { wal_dir: Some(wal_dir.clone()), keep_log_files: false };
+    engine.restore(1, place.path("db"), &apart).unwrap();
+    assert!(place.path("db/letter.txt").exists());
+    let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "splog");
+    let logs = |dir: &Path| std::fs::read_dir(dir).unwrap().filter(|e| is_log(&e.as_ref().unwrap().path())).count();
+    assert_eq!((logs(&place.path("db")), logs(&wal_dir)), (0, 1));
+    let mut options = options();
+    options.db.wal_dir = wal_dir.to_str().unwrap().to_owned();
+    assert_eq!(batches(&Db::open(place.path("db"), &options).unwrap()), 300);
+}
+
+#[test]
+fn logs_are_kept_for_a_backup_without_any() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions::default());
+    place.write(300);
+    engine.create_new_backup(&place.db, true).unwrap();
+    place.write(200);
+    engine.create_new_backup(&place.db, false).unwrap();
+    place.db.close().unwrap();
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let error = engine.restore(2, place.path("db"), &keep).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("keep_log_files"), "{error}");
+    engine.restore(1, place.path("db"), &keep).unwrap();
+    let db = Db::open(place.path("db"), &options()).unwrap();
+    assert_eq!(batches(&db), 500, "the log goes on where the backup ends");
+    engine.restore(2, place.path("new"), &keep).unwrap();
+    assert_eq!(batches(&Db::open(place.path("new"), &options()).unwrap()), 500);
+}
+
+/// What came of running RocksDB's tool.
+fn ldb(args: &[&str]) -> (bool, String) {
+    let ran = Command::new("ldb").args(args).output().expect("ldb (Debian: rocksdb-tools)");
+    (ran.status.success(), String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr))
+}
+
+#[test]
+fn rocksdbs_backups_are_restored_here_and_ours_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let [theirs, backups, restored] = ["theirs", "backups", "restored"].map(|name| dir.path().join(name));
+    let (db, to) = (format!("--db={}", theirs.display()), format!("--backup_dir={}", backups.display()));
+    for round in 0..3 {
+        for i in 0..3 {
+            let (key, value) = (format!("key{round}{i}"), format!("value{round}"));
+            assert!(ldb(&[&db, "--create_if_missing", "put", &key, &value]).0);
+        }
+        let (is_ok, said) = ldb(&[&db, "backup", &to]);
+        assert!(is_ok, "{said}");
+    }
+    let engine = BackupEngine::open(&backups, &BackupOptions::default()).unwrap();
+    assert_eq!(engine.backups().unwrap().iter().map(|backup| backup.id).collect::<Vec<_>>(), [1, 2, 3]);
+    let count = |db: &Db| {
+        let mut entries = db.iter(&db.default_family(), &ReadOptions::default()).unwrap();
+        let mut count = usize::from(entries.seek_to_first());
+        while entries.next() {
+            count += 1;
+        }
+        count
+    };
+    for id in 1..=3 {
+        engine.verify(id).unwrap();
+        engine.restore(id, &restored, &RestoreOptions::default()).unwrap();
+        let db = Db::open(&restored, &OpenOptions::default()).unwrap();
+        assert_eq!(count(&db), id as usize * 3);
+    }
+    // Ours goes into the same directory; RocksDB's tables are known again by their names.
+    let db = Db::open(&restored, &OpenOptions::default()).unwrap();
+    let tables = std::fs::read_dir(backups.join("shared_checksum")).unwrap().count();
+    db.put(&db.default_family(), b"ours", b"value", &WriteOptions::default()).unwrap();
+    assert_eq!(engine.create_new_backup(&db, true).unwrap(), 4);
+    assert_eq!(std::fs::read_dir(backups.join("shared_checksum")).unwrap().count(), tables + 1);
+    drop(db);
+    engine.restore(4, &restored, &RestoreOptions::default()).unwrap();
+    assert_eq!(count(&Db::open(&restored, &OpenOptions::default()).unwrap()), 10);
+    // RocksDB restores its own from beside ours, and does not take ours for a database of its own.
+    engine.delete(4).unwrap();
+    let again = dir.path().join("again");
+    let (db, says_ok) =
+        (format!("--db={}", again.display()), ldb(&[&format!("--db={}", again.display()), "restore", &to]));
+    assert!(says_ok.0, "{}", says_ok.1);
+    let (is_ok, keys) = ldb(&[&db, "scan"]);
+    assert!(is_ok && keys.lines().count() == 9, "{keys}");
+}
+
+#[test]
+fn an_exports_backup_by_rocksdb_comes_back() {
+    let mut place = Place::new();
+    place.write(2000);
+    place.db.export(place.path("export"), &Default::default()).unwrap();
+    let (db, to) = (format!("--db={}", place.path("export").display()), place.path("backups"));
+    let (is_ok, said) = ldb(&[&db, "backup", &format!("--backup_dir={}", to.display())]);
+    assert!(is_ok, "{said}");
+    let engine = place.engine(&BackupOptions::default());
+    assert_eq!(place.restored(&engine, 1), 2000);
+}
