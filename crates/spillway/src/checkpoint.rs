@@ -73,7 +73,7 @@ pub(crate) struct CapturedFile {
 pub(crate) enum Content {
     /// Never changes.
     Table(Arc<TableFile>),
-    /// Never changes any more.
+    /// Never changes any more, but that zeros behind its end are given back when it is closed.
     CompleteLog(FileType, FileNumber),
     /// The first `bytes` count, and do not change.
     GrowingLog { bytes: u64 },

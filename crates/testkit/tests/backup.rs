@@ -98,7 +98,7 @@ impl World {
 fn fail_each_call(work: impl Fn(&World) -> Result<(), Error>, mut look: impl FnMut(&World, Result<(), Error>)) {
     let any = Rule::new(Fault::Error(FaultCode::Io));
     let after = Rule::new(Fault::ErrorAfter(FaultCode::Io));
-    let short = Rule::new(Fault::ShortWrite(FaultCode::NoSpace)).on(Operation::Append);
+    let short = Rule::new(Fault::ShortWrite(FaultCode::NoSpace)).on(Operation::Write);
     for rule in [any, after, short] {
         for nth in 1.. {
             let world = World::new();

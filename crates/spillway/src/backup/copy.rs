@@ -50,14 +50,16 @@ pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>
 
 fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Contents> {
     let source = vfs.open(path)?;
-    let end = end.map_or_else(|| source.len(), Ok)?;
+    let wanted = end.map_or_else(|| source.len(), Ok)?;
     let mut crc32c = 0;
-    let bytes = read_blocks(&*source, end, IoClass::Other, &mut |_, block| {
+    let bytes = read_blocks(&*source, wanted, IoClass::Other, &mut |_, block| {
         crc32c = crc32c_append(crc32c, block);
         visit(block)
     })?;
-    if bytes < end {
-        let what = format!("the file ends after {bytes} bytes of the {end} that it should have");
+    // A log is cut when it is closed, which can be now.
+    let is_whole = bytes == wanted || (end.is_none() && bytes == source.len()?);
+    if !is_whole {
+        let what = format!("the file ends after {bytes} bytes of the {wanted} that it should have");
         return Err(Error::corruption(what).at_path(path).at_offset(bytes));
     }
     Ok(Contents { bytes, crc32c })

@@ -125,57 +125,85 @@ impl Bringer {
     /// Copies a file, unless it is there.
     fn bring(&self, file: &CapturedFile) -> Result<MetaEntry> {
         let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let (path, end) = match &file.content {
-            Content::GrowingLog { bytes } => (BackupPath::private(self.id, name), Some(*bytes)),
-            Content::Table(table) if self.shares_tables => (self.shared_table_path(file, table, name)?, None),
-            // A log is read to be named, which is cheaper than a copy of it in each backup.
-            Content::CompleteLog(kind, number) if self.shares_tables && self.names_are_unique => {
-                (self.checksum_path(file, *kind, *number)?, None)
+        let private = || BackupPath::private(self.id, name).ok_or_else(|| unnamed(name));
+        match &file.content {
+            Content::GrowingLog { bytes } => self.copy(file, Some(*bytes), private()?),
+            Content::Table(table) => {
+                let path = if self.shares_tables { self.shared_table_path(file, table)? } else { private()? };
+                match self.known.get(&path) {
+                    Some(known) => reuse(path, table.meta.physical_bytes(), *known),
+                    None => self.copy(file, Some(table.meta.physical_bytes()), path),
+                }
             }
-            Content::Table(_) | Content::CompleteLog(..) => (BackupPath::private(self.id, name), None),
-        };
-        let path = path.ok_or_else(|| unnamed(name))?;
-        if let Some(known) = self.known.get(&path) {
-            return self.reuse(file, path, *known);
+            Content::CompleteLog(kind, number) if self.shares_tables && self.names_are_unique => {
+                self.bring_log(file, *kind, *number)
+            }
+            Content::CompleteLog(..) => self.copy(file, None, private()?),
         }
+    }
+
+    fn copy(&self, file: &CapturedFile, end: Option<u64>, path: BackupPath) -> Result<MetaEntry> {
         let temp = path.temp_at(&self.store.dir);
-        let target = Target { vfs: &*self.store.vfs, path: &temp, syncs: self.store.syncs };
-        let contents = copy::copy(&*self.source, &file.path, end, &target)?;
-        self.store.vfs.rename(&temp, &path.at(&self.store.dir))?;
+        let contents = self.copy_to(&temp, file, end)?;
+        self.publish(&temp, path, contents)
+    }
+
+    fn copy_to(&self, temp: &Path, file: &CapturedFile, end: Option<u64>) -> Result<Contents> {
+        let target = Target { vfs: &*self.store.vfs, path: temp, syncs: self.store.syncs };
+        copy::copy(&*self.source, &file.path, end, &target)
+    }
+
+    fn publish(&self, temp: &Path, path: BackupPath, contents: Contents) -> Result<MetaEntry> {
+        self.store.vfs.rename(temp, &path.at(&self.store.dir))?;
         Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
     }
 
-    /// # Errors
-    /// `InvalidArgument`: what is there is not this file, since the directory serves another database too.
-    fn reuse(&self, file: &CapturedFile, path: BackupPath, known: Contents) -> Result<MetaEntry> {
-        let bytes = self.source.metadata(&file.path)?.len;
-        if bytes != known.bytes {
-            let what = format!(
-                "another database's table of this name is in the backups, which has {} bytes instead of {bytes}; use \
-                 share_files_with_checksum, or another directory",
-                known.bytes
-            );
-            return Err(Error::invalid_argument(what).at_path(path.at(&self.store.dir)));
+    /// Brings a log under a name made of what is in it. It is read first: that is cheaper than a copy of it in each backup.
+    /// The zeros behind its end can be given back in between, so the name comes from what was copied.
+    fn bring_log(&self, file: &CapturedFile, kind: FileType, number: FileNumber) -> Result<MetaEntry> {
+        let found = by_contents(kind, number, copy::read(&*self.source, &file.path, None)?)?;
+        if let Some(known) = self.known.get(&found) {
+            return reuse(found, known.bytes, *known);
         }
-        Ok(MetaEntry { path, crc32c: Some(known.crc32c), bytes: None })
+        let temp = found.temp_at(&self.store.dir);
+        let contents = self.copy_to(&temp, file, None)?;
+        self.publish(&temp, by_contents(kind, number, contents)?, contents)
     }
 
-    fn shared_table_path(&self, file: &CapturedFile, table: &TableFile, name: &str) -> Result<Option<BackupPath>> {
-        if !self.names_are_unique {
-            return Ok(BackupPath::shared(name));
-        }
+    fn shared_table_path(&self, file: &CapturedFile, table: &TableFile) -> Result<BackupPath> {
         let (number, bytes) = (table.meta.physical_number(), table.meta.physical_bytes());
+        let name = file_name::format(FileType::Table, number);
+        if !self.names_are_unique {
+            return BackupPath::shared(&name).ok_or_else(|| unnamed(&name));
+        }
         match table.with(|table| Ok(session_of(table.properties()).map(str::to_owned)))? {
-            Some(session) => Ok(BackupPath::shared_checksum(FileType::Table, number, &format!("s{session}_{bytes}"))),
-            None => self.checksum_path(file, FileType::Table, number),
+            Some(session) => BackupPath::shared_checksum(FileType::Table, number, &format!("s{session}_{bytes}"))
+                .ok_or_else(|| unnamed(&name)),
+            None => by_contents(FileType::Table, number, copy::read(&*self.source, &file.path, Some(bytes))?),
         }
     }
+}
 
-    /// Named by what is in it.
-    fn checksum_path(&self, file: &CapturedFile, kind: FileType, number: FileNumber) -> Result<Option<BackupPath>> {
-        let Contents { bytes, crc32c } = copy::read(&*self.source, &file.path, None)?;
-        Ok(BackupPath::shared_checksum(kind, number, &format!("{crc32c}_{bytes}")))
+/// The path of a file that is named by what is in it.
+fn by_contents(kind: FileType, number: FileNumber, Contents { bytes, crc32c }: Contents) -> Result<BackupPath> {
+    let path = BackupPath::shared_checksum(kind, number, &format!("{crc32c}_{bytes}"));
+    path.ok_or_else(|| unnamed(&file_name::format(kind, number)))
+}
+
+/// What is in the directory stands for a file of `bytes`.
+///
+/// # Errors
+/// `InvalidArgument`: it is not this file, since the directory serves another database too.
+fn reuse(path: BackupPath, bytes: u64, known: Contents) -> Result<MetaEntry> {
+    if bytes != known.bytes {
+        let what = format!(
+            "another database's table of this name is in the backups, which has {} bytes instead of {bytes}; use \
+             share_files_with_checksum, or another directory",
+            known.bytes
+        );
+        return Err(Error::invalid_argument(what).at_path(path.to_string()));
     }
+    Ok(MetaEntry { path, crc32c: Some(known.crc32c), bytes: None })
 }
 
 /// The session that made a table, which tells it from others of its number without reading it. Not of a table that was
