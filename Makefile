@@ -1,6 +1,6 @@
-# The two commands that do all the set-up on a fresh machine with rustup.
+# demo and test do all the set-up on a fresh machine with rustup.
 
-.PHONY: demo test
+.PHONY: clients demo test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost.
 demo:
@@ -9,3 +9,7 @@ demo:
 # Everything CI runs.
 test:
 	./scripts/test.sh
+
+# Programs written for RocksDB on our librocksdb.so; RECORD=yes writes the table into docs/compat.md.
+clients:
+	./scripts/clients.sh

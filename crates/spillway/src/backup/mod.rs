@@ -44,7 +44,7 @@ pub struct BackupOptions {
     pub destroy_old_data: bool,
     /// Files that are copied or checked at once.
     pub max_background_operations: usize,
-    /// Where the backup directory is.
+    /// Where the backup directory is, and databases are restored to.
     pub vfs: Arc<dyn Vfs>,
 }
 

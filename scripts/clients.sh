@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# Programs that were written for RocksDB, unchanged, on our librocksdb.so: fetches each from its package registry, runs what
+# clients/ has for it, and prints a table.
+#
+#     scripts/clients.sh [balboa|python|rust|go|nim ...]      all of them where none is named
+#
+# LIBROCKSDB=PATH is the library, without it the release build of the crate capi. Any librocksdb will do: Debian's 7.8 shows
+# that the programs are right. RECORD=yes writes the table into docs/compat.md. CLIENTS_CACHE=DIR keeps what was fetched,
+# target/clients without it. NIM_ROCKSDB=DIR is a checkout of nim-rocksdb, where it cannot be cloned.
+#
+# A client that cannot be had is skipped, loudly. Ends with 1 where a check failed, and where a client could not be built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+root=$PWD
+target=${CARGO_TARGET_DIR:-$root/target}
+cache=${CLIENTS_CACHE:-$target/clients}
+work=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$cache"
+
+# Versions that fit RocksDB's newest C interface; those for the one of Debian are below.
+rust_version=0.25.0 go_version=v1.11.1 python_version=0.2.0 nim_rocksdb_version=v10.7.5.0
+
+say() { printf '\n== %s\n' "$*"; }
+
+if [ -z "${LIBROCKSDB:-}" ]; then
+    say "Building the library"
+    cargo build --release --quiet --package spillway-capi
+    LIBROCKSDB=$target/release/librocksdb.so
+fi
+library=$(readlink -f "$LIBROCKSDB")
+soname=$(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
+include=${ROCKSDB_INCLUDE:-$root/crates/capi/include}
+is_7_8=no
+if [ "$soname" = librocksdb.so.7.8 ]; then is_7_8=yes go_version=v1.7.14; fi
+nm -D --defined-only "$library" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' | sort >"$work/exported"
+
+# The names under which clients look for it.
+mkdir "$work/lib"
+for name in librocksdb.so librocksdb.so.7.8 "$soname"; do ln -sf "$library" "$work/lib/$name"; done
+export LD_LIBRARY_PATH=$work/lib
+
+# A registry that does not answer is one that cannot be reached.
+soon() { timeout 180 "$@"; }
+
+exports() { grep -qx "$1" "$work/exported"; }
+
+# unpack PACKAGE...: Debian packages, into a folder of the cache; nothing is installed.
+unpack() {
+    local package
+    for package in "$@"; do
+        [ ! -d "$cache/debian/$package" ] || continue
+        (cd "$work" && soon apt-get download -qq "$package")
+        dpkg -x "$work/$package"_*.deb "$work/unpacked"
+        mkdir -p "$cache/debian"
+        mv "$work/unpacked" "$cache/debian/$package"
+    done
+}
+
+debian_version() { apt-cache policy "$1" | sed -n 's/^ *Candidate: //p'; }
+
+# stubs NEEDED: makes $dir/libstubs.a of the functions in the list NEEDED that the library lacks, each of which ends the
+# process, so that a program links and its other checks run. That they are missing is a failure of its own.
+stubs() {
+    comm -23 <(sort -u "$1") "$work/exported" >"$dir/missing"
+    {
+        echo '#include <stdio.h>'
+        echo '#include <stdlib.h>'
+        sed 's/.*/void &(void) { fputs("& is not in the library\\n", stderr); abort(); }/' "$dir/missing"
+    } >"$dir/stubs.c"
+    gcc -c -fPIC -o "$dir/stubs.o" "$dir/stubs.c"
+    rm -f "$dir/libstubs.a"
+    ar rc "$dir/libstubs.a" "$dir/stubs.o"
+    if [ -s "$dir/missing" ]; then
+        echo "FAILED every_function_is_there: the library lacks $(wc -l <"$dir/missing")," \
+            "such as $(head -n 4 "$dir/missing" | paste -sd ' ' | sed 's/ /, /g')"
+    fi
+}
+
+# --- Each client: fetch_NAME says its version in $dir/version, and fails where the client cannot be had. run_NAME builds what
+# is to be built and runs the checks.
+
+fetch_balboa() {
+    unpack balboa-backend-rocksdb
+    echo "$(debian_version balboa-backend-rocksdb) (Debian's binary)" >"$dir/version"
+}
+
+run_balboa() {
+    local binary=$cache/debian/balboa-backend-rocksdb/usr/bin/balboa-rocksdb
+    nm -D --undefined-only "$binary" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' >"$dir/needed"
+    stubs "$dir/needed"
+    if [ -s "$dir/missing" ]; then
+        gcc -shared -o "$dir/stubs.so" "$dir/stubs.o"
+        export STUBS=$dir/stubs.so
+    fi
+    python3 clients/balboa/balboa_client.py "$binary"
+}
+
+fetch_python() {
+    local at=$cache/python
+    if [ ! -x "$at/bin/python" ] || ! "$at/bin/python" -c 'import rockstore'; then
+        rm -rf "$at"
+        python3 -m venv "$at"
+        soon "$at/bin/pip" install --quiet --disable-pip-version-check "rockstore==$python_version"
+    fi
+    echo "rockstore $python_version (PyPI)" >"$dir/version"
+}
+
+run_python() {
+    "$cache/python/bin/python" clients/python/rockstore_client.py
+}
+
+# bindgen, which the crate's build runs, wants a libclang and the compiler's own headers.
+fetch_rust() {
+    if [ -z "${LIBCLANG_PATH:-}" ] && [ -z "$(find /usr/lib -name 'libclang.so*' -print -quit 2>/dev/null)" ]; then
+        unpack libclang1-14
+        ln -sf libclang-14.so.13 "$cache/debian/libclang1-14/usr/lib/x86_64-linux-gnu/libclang.so"
+    fi
+    cp -r clients/rust "$dir/crate"
+    sed -i "s/^rocksdb = { version = \"[^\"]*\"/rocksdb = { version = \"=$rust_version\"/" "$dir/crate/Cargo.toml"
+    soon cargo fetch --quiet --manifest-path "$dir/crate/Cargo.toml"
+    echo "rocksdb $rust_version (crates.io)" >"$dir/version"
+}
+
+run_rust() {
+    if [ -d "$cache/debian/libclang1-14" ]; then
+        export LIBCLANG_PATH=${LIBCLANG_PATH:-$cache/debian/libclang1-14/usr/lib/x86_64-linux-gnu}
+        export BINDGEN_EXTRA_CLANG_ARGS="-I$(gcc -print-file-name=include)"
+    fi
+    # The folder has another name each time, and so would be built anew: the cached one always is the same.
+    mkdir -p "$cache/rust"
+    ln -sfn "$work/lib" "$cache/rust/lib"
+    export ROCKSDB_LIB_DIR=$cache/rust/lib CARGO_TARGET_DIR=$cache/rust/target CARGO_INCREMENTAL=0
+    link_rust -Wl,--warn-unresolved-symbols
+    nm -D --undefined-only "$CARGO_TARGET_DIR/debug/rocksdb-client" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' >"$dir/needed"
+    stubs "$dir/needed"
+    [ ! -s "$dir/missing" ] || link_rust "$dir/libstubs.a"
+    "$CARGO_TARGET_DIR/debug/rocksdb-client"
+}
+
+link_rust() {
+    cargo rustc --quiet --manifest-path "$dir/crate/Cargo.toml" -- -C link-arg="$1" >&2
+}
+
+fetch_go() {
+    if [ "$is_7_8" = yes ]; then unpack librocksdb-dev; fi
+    cp -r clients/go "$dir/module"
+    export GOFLAGS=-mod=mod
+    (cd "$dir/module" && soon go get "github.com/linxGnu/grocksdb@$go_version" && soon go mod tidy) 2>&1
+    echo "grocksdb $go_version (Go module proxy)" >"$dir/version"
+}
+
+run_go() {
+    local headers=$include
+    if [ "$is_7_8" = yes ]; then headers=$cache/debian/librocksdb-dev/usr/include; fi
+    cd "$dir/module"
+    local sources
+    sources=$(GOFLAGS=-mod=mod go list -m -f '{{.Dir}}' github.com/linxGnu/grocksdb)
+    # All that it binds is linked into every program; what only builds for jemalloc have is not.
+    find "$sources" -maxdepth 1 -name '*.go' ! -name '*_test.go' ! -name jemalloc.go -exec sed 's://.*::' {} + |
+        grep -o 'C\.rocksdb_[a-z0-9_]*(' | sed 's/^C\.//; s/($//' >"$dir/needed"
+    grep -o '\brocksdb_[a-z0-9_]*(' "$sources/grocksdb.c" | sed 's/($//' >>"$dir/needed"
+    stubs "$dir/needed"
+    if [ -s "$dir/missing" ]; then
+        # Our header does not declare what we lack; the module brings RocksDB's own.
+        mkdir -p "$dir/include/rocksdb"
+        cp "$sources/c.h" "$dir/include/rocksdb/c.h"
+        headers=$dir/include
+    fi
+    export GOFLAGS=-mod=mod CGO_CFLAGS=-I$headers CGO_LDFLAGS="-L$work/lib -lrocksdb -L$dir -lstubs"
+    go build -tags grocksdb_clean_link -o "$dir/client" . >&2
+    "$dir/client"
+}
+
+fetch_nim() {
+    unpack nim libpcre3
+    local binding=${NIM_ROCKSDB:-$cache/nim-rocksdb}
+    if [ ! -d "$binding" ]; then
+        GIT_TERMINAL_PROMPT=0 soon git clone --quiet --depth 1 --branch "$nim_rocksdb_version" https://github.com/status-im/nim-rocksdb "$binding"
+    fi
+    local at=$cache/debian/nim
+    # Where it looks for its configuration, being installed nowhere.
+    [ -e "$at/usr/config" ] || ln -s ../etc/nim "$at/usr/config"
+    echo "nim-rocksdb $(sed -n 's/^version *= *"\(.*\)"/\1/p' "$binding/rocksdb.nimble") (GitHub), Nim $(debian_version nim)" \
+        >"$dir/version"
+}
+
+run_nim() {
+    local at=$cache/debian/nim/usr flags=()
+    # RocksDB 7.8 flushes families one by one.
+    exports rocksdb_flush_cfs || flags+=(-d:flush_one_by_one)
+    HOME=$dir LD_LIBRARY_PATH=$cache/debian/libpcre3/lib/x86_64-linux-gnu:$cache/debian/libpcre3/usr/lib/x86_64-linux-gnu \
+        "$at/bin/nim" c --hints:off --lib:"$at/lib/nim/lib" --path:"${NIM_ROCKSDB:-$cache/nim-rocksdb}" \
+        --nimcache:"$dir/nimcache" -d:rocksdb_dynamic_linking ${flags[@]+"${flags[@]}"} -o:"$dir/client" \
+        clients/nim/nimbus.nim >&2
+    "$dir/client"
+}
+
+# --- Running them.
+
+# ends_well PART: runs fetch_NAME or run_NAME in a process of its own.
+ends_well() {
+    local status
+    set +e
+    (set -e; "$1")
+    status=$?
+    set -e
+    return $status
+}
+
+# try NAME: prints the checks' lines, and adds a row to the table.
+try() {
+    local name=$1
+    dir=$work/$name
+    mkdir "$dir"
+    say "$name"
+    if ! ends_well "fetch_$name" >"$dir/fetch.log" 2>&1; then
+        echo "SKIPPED: $name cannot be had here: $(tail -n 1 "$dir/fetch.log" | cut -c 1-200)"
+        printf '| %s | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
+        return
+    fi
+    if ! ends_well "run_$name" >"$dir/out" 2>"$dir/err" && ! grep -q '^FAILED' "$dir/out"; then
+        echo "FAILED the_program_ends_well: $(tail -n 1 "$dir/err" | cut -c 1-200)" >>"$dir/out"
+    fi
+    cat "$dir/out"
+    local passed failed why
+    passed=$(grep -c '^ok ' "$dir/out" || true)
+    failed=$(grep -c '^FAILED ' "$dir/out" || true)
+    why=$(sed -n 's/^FAILED //p' "$dir/out" | tr '|' '/' | paste -sd ';' | sed 's/;/; /g')
+    if [ "$passed" = 0 ] || [ "$failed" != 0 ]; then
+        tail -n 20 "$dir/err" >&2
+        failures=yes
+    fi
+    printf '| %s | %s | %s | %s | %s |\n' "$name" "$(cat "$dir/version")" "$passed" "$failed" "$why" >>"$work/table"
+}
+
+failures=no
+{
+    echo '| client | version | passed | failed | why |'
+    echo '|---|---|---|---|---|'
+} >"$work/table"
+for name in ${*:-balboa python rust go nim}; do try "$name"; done
+
+say "On $soname"
+cat "$work/table"
+if [ "${RECORD:-no}" = yes ]; then
+    sed -i -e "/^<!-- clients -->\$/,/^<!-- end of clients -->\$/{/^<!--/!d}" -e "/^<!-- clients -->\$/r $work/table" docs/compat.md
+    say "docs/compat.md has the table"
+fi
+[ "$failures" = no ]
