@@ -11,10 +11,11 @@
 # A client that cannot be had is skipped, loudly. Ends with 1 where a check failed, and where a client could not be built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export LC_ALL=C # one order for sort and comm
 
 root=$PWD
-target=${CARGO_TARGET_DIR:-$root/target}
-cache=${CLIENTS_CACHE:-$target/clients}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+cache=$(realpath -m "${CLIENTS_CACHE:-$target/clients}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$cache"
@@ -199,14 +200,13 @@ run_nim() {
 
 # --- Running them.
 
-# ends_well PART: runs fetch_NAME or run_NAME in a process of its own.
-ends_well() {
-    local status
+# part FUNCTION: runs it in a process of its own and leaves in $status how it ended. Not to be called in a condition: there
+# bash goes on after what fails.
+part() {
     set +e
     (set -e; "$1")
     status=$?
     set -e
-    return $status
 }
 
 # try NAME: prints the checks' lines, and adds a row to the table.
@@ -215,12 +215,14 @@ try() {
     dir=$work/$name
     mkdir "$dir"
     say "$name"
-    if ! ends_well "fetch_$name" >"$dir/fetch.log" 2>&1; then
+    part "fetch_$name" >"$dir/fetch.log" 2>&1
+    if [ "$status" != 0 ]; then
         echo "SKIPPED: $name cannot be had here: $(tail -n 1 "$dir/fetch.log" | cut -c 1-200)"
         printf '| %s | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
         return
     fi
-    if ! ends_well "run_$name" >"$dir/out" 2>"$dir/err" && ! grep -q '^FAILED' "$dir/out"; then
+    part "run_$name" >"$dir/out" 2>"$dir/err"
+    if [ "$status" != 0 ] && ! grep -q '^FAILED' "$dir/out"; then
         echo "FAILED the_program_ends_well: $(tail -n 1 "$dir/err" | cut -c 1-200)" >>"$dir/out"
     fi
     cat "$dir/out"

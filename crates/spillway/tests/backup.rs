@@ -198,6 +198,21 @@ fn two_databases_share_a_directory_only_with_names_that_tell_their_tables_apart(
 }
 
 #[test]
+fn a_database_can_hold_its_own_backups() {
+    let mut place = Place::new();
+    place.write(500);
+    let engine = BackupEngine::open(place.path("db"), &BackupOptions::default()).unwrap();
+    engine.create_new_backup(&place.db, false).unwrap();
+    place.write(500);
+    engine.create_new_backup(&place.db, true).unwrap();
+    place.db.close().unwrap();
+    assert_eq!(batches(&Db::open(place.path("db"), &options()).unwrap()), 1000);
+    engine.restore(1, place.path("db"), &RestoreOptions::default()).unwrap();
+    assert_eq!(batches(&Db::open(place.path("db"), &options()).unwrap()), 500);
+    assert_eq!(place.restored(&engine, 2), 1000);
+}
+
+#[test]
 fn damage_is_told_by_the_files_name_and_other_backups_go_on() {
     let mut place = Place::new();
     let engine = place.engine(&BackupOptions { max_background_operations: 2, ..BackupOptions::default() });

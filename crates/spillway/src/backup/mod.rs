@@ -13,7 +13,7 @@ use base::{Error, Result, SeqNo};
 use parking_lot::Mutex;
 use vfs::{LockGuard, RealVfs, Vfs};
 
-use crate::db::{Db, lock_path};
+use crate::db::Db;
 
 mod copy;
 mod create;
@@ -25,6 +25,9 @@ mod store;
 use store::{Backup, Store};
 
 pub use restore::RestoreOptions;
+
+/// Held while the directory is changed. Not the name of a database's lock: backups can lie in the directory of one.
+const LOCK_NAME: &str = "BACKUP.lock";
 
 /// The number of a backup in its directory, from 1 on.
 pub type BackupId = u32;
@@ -208,7 +211,7 @@ impl BackupEngine {
     /// Calls `work` while nobody else changes the directory.
     fn change<R>(&self, work: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
         let _turn = self.turn.lock();
-        let _lock: Box<dyn LockGuard> = self.store.vfs.lock(&lock_path(&self.store.dir))?;
+        let _lock: Box<dyn LockGuard> = self.store.vfs.lock(&self.store.dir.join(LOCK_NAME))?;
         work(&self.store)
     }
 }
