@@ -50,6 +50,23 @@ pub trait CompactionFilter: Send + Sync {
     }
 }
 
+/// What is known of a compaction before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionFilterContext {
+    /// It takes in every table of the family.
+    pub is_full: bool,
+    /// Somebody asked for it.
+    pub is_manual: bool,
+}
+
+/// Makes a filter for each compaction, or for each part of one that runs beside others.
+pub trait CompactionFilterFactory: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// The filter, or `None` where the compaction needs none.
+    fn create(&self, context: CompactionFilterContext) -> Option<Arc<dyn CompactionFilter>>;
+}
+
 /// The part of a key that prefix filters and prefix iteration go by.
 pub trait PrefixExtractor: Send + Sync {
     /// Stored in every table; a filter made by another extractor is not consulted.

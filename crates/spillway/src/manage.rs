@@ -45,12 +45,35 @@ impl Db {
         self.core().flush_families(families)
     }
 
+    /// Begins what [`flush`](Self::flush) does, and leaves it to the background.
+    ///
+    /// # Errors
+    /// As of [`flush`](Self::flush), of what is wrong already.
+    pub fn begin_flush(&self, families: &[&Arc<Family>]) -> Result<()> {
+        self.core().check_writable()?;
+        self.core().seal_families(families)?;
+        self.core().drive_if_inline();
+        Ok(())
+    }
+
     /// Lets background work go on after a background error, once its cause is mended (space was freed).
     ///
     /// # Errors
     /// Where the error is not one that can be mended while the database is open: it must be reopened.
     pub fn resume(&self) -> Result<()> {
         self.core().resume()
+    }
+
+    /// Keeps files that nothing needs any more where they are, so that they can be copied, until
+    /// [`enable_file_deletions`](Self::enable_file_deletions) was called as often. A deletion under way goes on.
+    pub fn disable_file_deletions(&self) {
+        self.core().purge.hold();
+    }
+
+    pub fn enable_file_deletions(&self) {
+        self.core().purge.release();
+        self.core().upkeep.raise();
+        self.core().drive_if_inline();
     }
 
     /// Changes options of a family that can change while it is open, by RocksDB's names.
@@ -131,13 +154,19 @@ impl Core {
         self.families.store(Arc::new(FamilySet::new(families)));
     }
 
-    pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
+    /// Has the background flush what was written to families so far. Returns how far that is.
+    fn seal_families(&self, families: &[&Arc<Family>]) -> Result<Vec<(FamilyId, SeqNo)>> {
         let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
         for family in families {
             family.check_live()?;
             goals.push((family.id(), self.seal_for_flush(family)?));
         }
         self.state_changed.notify_all();
+        Ok(goals)
+    }
+
+    pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
+        let goals = self.seal_families(families)?;
         self.wait_until(|state| {
             Ok(goals
                 .iter()

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use base::key::{self, SEEK_KIND};
 use base::metrics::Statistics;
 use base::{FileNumber, Result, SeqNo, key::append};
+use table::Properties;
 
 use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
@@ -50,6 +51,9 @@ pub struct LiveFile {
     pub path: PathBuf,
     /// Bytes of the file; of a virtual table its share of them, about.
     pub bytes: u64,
+    /// Entries and, among them, deletions, as the file's properties say; 0 where they could not be read.
+    pub entries: u64,
+    pub deletions: u64,
     /// Only a part of the file counts, the one between the keys below; other tables can lie in it too.
     pub is_virtual: bool,
     /// User keys, both inclusive, save for a range tombstone's end.
@@ -93,6 +97,8 @@ impl Db {
         let of_family = |family: &Arc<Family>| {
             let view = family.view_full();
             let file = |is_queued: bool, level: usize, file: &Arc<TableFile>| LiveFile {
+                entries: counted(file, |properties| properties.entries),
+                deletions: counted(file, |properties| properties.deletions),
                 family: family.name().to_owned(),
                 level,
                 is_queued,
@@ -147,6 +153,10 @@ impl Db {
     pub fn ingest_waits(&self) -> IngestWaitReport {
         self.core().ingest_waits.report()
     }
+}
+
+fn counted(file: &TableFile, count: fn(&Properties) -> u64) -> u64 {
+    file.with(|table| Ok(count(table.properties()))).unwrap_or(0)
 }
 
 fn levels_of(core: &Core, family: &Family) -> Vec<LevelReport> {

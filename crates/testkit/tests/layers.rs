@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Who may use whom; the order is from the bottom to the top. Dependencies for tests may also be the test kit.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("vfs", &["base"]),
     ("memtable", &["base", "vfs"]),
     ("log", &["base", "vfs"]),
     ("table", &["base", "vfs", "memtable"]),
     ("spillway", &["base", "vfs", "memtable", "log", "table"]),
+    ("capi", &["spillway"]),
     ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench"]),
     ("testkit", &["base", "vfs", "memtable", "log", "table", "spillway"]),
     ("bench", &["base", "vfs", "memtable", "log", "table", "spillway", "testkit"]),
@@ -58,6 +59,30 @@ fn imports_go_down_only() {
             assert!(may, "{layer} may not use {used} ({section})");
         }
     }
+}
+
+/// Rust files of a folder, those below it included.
+fn sources(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let nested = entries.map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    nested.flatten().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// Whether a line of code begins something that the compiler does not check, comments and attributes aside.
+fn is_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern \"C\" {"].iter().any(|start| code.contains(start))
+}
+
+#[test]
+fn the_c_api_is_unsafe_at_its_boundary_only() {
+    let (dir, boundary) = (crates().join("capi/src"), crates().join("capi/src/boundary"));
+    let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap().lines().filter(|line| is_unsafe(line)).count();
+    let found: Vec<(PathBuf, usize)> = sources(&dir).into_iter().map(|path| (path.clone(), lines(&path))).collect();
+    let inside: usize = found.iter().filter(|(path, _)| path.starts_with(&boundary)).map(|(_, lines)| lines).sum();
+    assert!(inside > 20, "only {inside} lines of the boundary are unsafe: are they still recognised?");
+    let outside: Vec<_> = found.iter().filter(|(path, lines)| *lines > 0 && !path.starts_with(&boundary)).collect();
+    assert!(outside.is_empty(), "unsafe code outside of crates/capi/src/boundary: {outside:?}");
 }
 
 #[test]

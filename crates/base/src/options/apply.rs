@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::options::document::{self, Syntax};
 use crate::options::row::{Load, OptionGroup};
-use crate::options::string;
+use crate::options::{DbOptions, FamilyOptions, string};
 
 /// Sets what an option string names (`write_buffer_size=64M;block_based_table_factory={block_size=8K}`).
 ///
@@ -15,6 +15,22 @@ use crate::options::string;
 /// `InvalidArgument` or `Unsupported`: a value that cannot be honoured, or an unknown name, with the nearest known one.
 pub fn apply_string<G: OptionGroup + Clone>(group: &mut G, text: &str) -> Result<Vec<String>> {
     all_or_nothing(group, Load::default(), |copy, load| string::apply(copy, text, load))
+}
+
+/// As [`apply_string`], of a database and a family at once: each name goes to the one that has it.
+///
+/// # Errors
+/// As [`apply_string`]; both are as they were then.
+pub fn apply_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> Result<Vec<String>> {
+    let mut copy = (db.clone(), family.clone());
+    let mut load = Load::default();
+    for (name, value) in string::pairs(text)? {
+        let is_of_db = copy.0.find_mut(name).is_some() || copy.0.unhonoured().iter().any(|row| row.name == name);
+        let group: &mut dyn OptionGroup = if is_of_db { &mut copy.0 } else { &mut copy.1 };
+        string::set(group, name, value, &mut load)?;
+    }
+    (*db, *family) = copy;
+    Ok(load.warnings)
 }
 
 /// Sets what a JSON object or YAML mapping names, RocksDB's names being the keys.

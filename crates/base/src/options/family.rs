@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::comparator::UserOrder;
 use crate::error::{Error, Result};
-use crate::extend::{CompactionFilter, MergeOperator, PrefixExtractor};
+use crate::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor};
 use crate::options::choices::{CompactionStyle, CompressionKind};
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
@@ -99,12 +99,25 @@ option_table! {
     beside
     /// Looks at values as compactions pass by.
     compaction_filter: Option<Arc<dyn CompactionFilter>> = None;
+    /// Makes filters, where `compaction_filter` is none.
+    compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None;
 }
 
 impl FamilyOptions {
     /// The extractor in force.
     pub fn prefix_extractor(&self) -> Option<Arc<dyn PrefixExtractor>> {
         self.prefix_extractor.clone()
+    }
+
+    /// Whether compactions may drop or change values.
+    pub fn has_compaction_filter(&self) -> bool {
+        self.compaction_filter.is_some() || self.compaction_filter_factory.is_some()
+    }
+
+    /// The filter for one compaction.
+    pub fn compaction_filter_for(&self, context: CompactionFilterContext) -> Option<Arc<dyn CompactionFilter>> {
+        let made = || self.compaction_filter_factory.as_ref()?.create(context);
+        self.compaction_filter.clone().or_else(made)
     }
 
     /// The compression of `level`'s tables; `bottommost` where no deeper level holds any.

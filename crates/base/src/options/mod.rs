@@ -27,7 +27,7 @@ mod table_kind;
 mod tests;
 pub mod tree;
 
-pub use apply::{apply_document, apply_string, apply_value, set_at_runtime};
+pub use apply::{apply_both, apply_document, apply_string, apply_value, set_at_runtime};
 pub use choices::{
     ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, LogBacking, WalRecoveryMode,
 };

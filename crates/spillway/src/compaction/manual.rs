@@ -155,7 +155,7 @@ impl Call<'_> {
     fn compact_levels(&self) -> Result<usize> {
         let family_options = self.family.options();
         let first_new = self.core.context.numbers.peek();
-        let has_filter = family_options.compaction_filter.is_some();
+        let has_filter = family_options.has_compaction_filter();
         let may_move = !self.options.forces() && !has_filter;
         let deepest = self.with_family(|family| {
             let levels = (0..compacted_levels(&family.version, &family_options)).rev();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::extend::CompactionFilterContext;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Result};
 use table::TableReadOptions;
@@ -9,6 +10,7 @@ use vfs::IoClass;
 
 use super::below::key_not_below;
 use super::cutter::{CutLimits, Cutter};
+use super::plan::Reason;
 use super::entries::{DropCounts, EntryRules, EntryStream};
 use super::output::{OutputRules, Outputs};
 use super::run::Work;
@@ -61,7 +63,7 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
         order: work.family.order.clone(),
         snapshots: work.snapshots.clone(),
         merge_operator: options.merge_operator.clone(),
-        filter: options.compaction_filter.clone(),
+        filter: options.compaction_filter_for(filter_context(work)),
         level: pick.output_level,
         bottommost: pick.bottommost,
         // Beside a merge within level 0 stand older files of level 0; ingests from behind may come below.
@@ -76,6 +78,12 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
     let mut outputs = Outputs::new(&work.context, &rules);
     outputs.write(&mut stream, cutter, stop)?;
     Ok(Part { files: outputs.keep()?, drops: stream.drops() })
+}
+
+fn filter_context(work: &Work) -> CompactionFilterContext {
+    let inputs: usize = work.pick.inputs.iter().map(|inputs| inputs.files.len()).sum();
+    let is_manual = work.pick.reason == Reason::Manual;
+    CompactionFilterContext { is_full: inputs == work.version.all_files().count(), is_manual }
 }
 
 /// The inputs' range tombstones, each file's as far as its bounds go.

@@ -4,7 +4,7 @@
 //! a shared [`FileLife`]: the handle whose drop, once the file is marked, hands the name to the [`PurgeQueue`], from
 //! which one background job deletes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::FileNumber;
@@ -28,6 +28,8 @@ pub type PurgeListener = Box<dyn Fn() + Send + Sync>;
 #[derive(Default)]
 pub struct PurgeQueue {
     files: Mutex<Vec<ObsoleteFile>>,
+    /// How many callers want every file to stay for now.
+    holds: AtomicUsize,
     listener: OnceLock<PurgeListener>,
 }
 
@@ -48,9 +50,26 @@ impl PurgeQueue {
         }
     }
 
-    /// All queued files, oldest first; the queue is empty afterwards.
+    /// All queued files, oldest first; the queue is empty afterwards. None while the queue is held.
     pub fn take(&self) -> Vec<ObsoleteFile> {
-        std::mem::take(&mut self.files.lock())
+        let mut files = self.files.lock();
+        if self.holds.load(Ordering::Relaxed) > 0 {
+            return Vec::new();
+        }
+        std::mem::take(&mut files)
+    }
+
+    /// Keeps files in the queue until as many calls of [`release`](Self::release) have followed. What was taken before is
+    /// still deleted.
+    pub fn hold(&self) {
+        let _files = self.files.lock();
+        self.holds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes one hold back, if there is any.
+    pub fn release(&self) {
+        let _files = self.files.lock();
+        self.holds.store(self.holds.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -97,6 +116,20 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+
+    #[test]
+    fn a_held_queue_gives_nothing_away() {
+        let queue = PurgeQueue::new();
+        let table = ObsoleteFile { file_type: FileType::Table, path_id: 0, number: FileNumber(3) };
+        queue.hold();
+        queue.hold();
+        queue.push(table);
+        queue.release();
+        assert_eq!(queue.take(), [], "one hold is left");
+        queue.release();
+        queue.release();
+        assert_eq!(queue.take(), [table]);
+    }
 
     #[test]
     fn a_file_is_queued_when_it_is_obsolete_and_its_last_pin_goes() {

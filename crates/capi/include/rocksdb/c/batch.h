@@ -1,0 +1,61 @@
+/* Write batches. Included by rocksdb/c.h. */
+
+#ifndef SPILLWAY_ROCKSDB_C_BATCH_H_
+#define SPILLWAY_ROCKSDB_C_BATCH_H_
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* rocksdb_writebatch_t. */
+
+ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_writebatch_create(void);
+/* Batches grow as they need, and are not checked entry by entry in memory. */
+ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_writebatch_create_with_params(size_t reserved_bytes,
+    size_t max_bytes, size_t protection_bytes_per_key, size_t default_cf_ts_sz);
+/* Of the bytes of another batch. Where they are none, writing the batch fails. */
+ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_writebatch_create_from(const char* bytes, size_t len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_destroy(rocksdb_writebatch_t* batch);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_clear(rocksdb_writebatch_t* batch);
+ROCKSDB_LIBRARY_API int rocksdb_writebatch_count(rocksdb_writebatch_t* batch);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_put(rocksdb_writebatch_t* batch, const char* key, size_t key_len,
+    const char* value, size_t value_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_cf(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_merge(rocksdb_writebatch_t* batch, const char* key, size_t key_len,
+    const char* operand, size_t operand_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_merge_cf(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* operand, size_t operand_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete(rocksdb_writebatch_t* batch, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_cf(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete(rocksdb_writebatch_t* batch, const char* key,
+    size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete_cf(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_range(rocksdb_writebatch_t* batch, const char* start,
+    size_t start_len, const char* end, size_t end_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_range_cf(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* start, size_t start_len, const char* end, size_t end_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_log_data(rocksdb_writebatch_t* batch, const char* blob,
+    size_t blob_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_set_save_point(rocksdb_writebatch_t* batch);
+/* The encoded batch, until it changes. */
+ROCKSDB_LIBRARY_API const char* rocksdb_writebatch_data(rocksdb_writebatch_t* batch, size_t* len);
+/* Shows puts and deletions, whatever their family. */
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_iterate(rocksdb_writebatch_t* batch, void* state,
+    void (*put)(void*, const char*, size_t, const char*, size_t), void (*deleted)(void*, const char*, size_t));
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_iterate_cf(rocksdb_writebatch_t* batch, void* state,
+    void (*put)(void*, uint32_t, const char*, size_t, const char*, size_t),
+    void (*deleted)(void*, uint32_t, const char*, size_t),
+    void (*merge)(void*, uint32_t, const char*, size_t, const char*, size_t));
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_rollback_to_save_point(rocksdb_writebatch_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_pop_save_point(rocksdb_writebatch_t* batch, char** errptr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

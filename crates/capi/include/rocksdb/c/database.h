@@ -1,0 +1,213 @@
+/* Databases: opening, reading, writing, looking after them. Included by rocksdb/c.h. */
+
+#ifndef SPILLWAY_ROCKSDB_C_DATABASE_H_
+#define SPILLWAY_ROCKSDB_C_DATABASE_H_
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opening and closing; databases that are not open: destroyed, repaired, their families listed. */
+
+/* Ends the database's threads and lets go of its directory. What other handles hold stays readable to them. */
+ROCKSDB_LIBRARY_API void rocksdb_close(rocksdb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_list_column_families_destroy(char** list, size_t len);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open(const rocksdb_options_t* options, const char* name, char** errptr);
+/* Logs are read either way; with the flag, one that holds anything is an error in RocksDB. Ours are part of
+   the database. */
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_for_read_only(const rocksdb_options_t* options, const char* name,
+    unsigned char error_if_wal_file_exists, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_column_families(const rocksdb_options_t* options, const char* name,
+    int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t* options,
+    const char* name, int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, unsigned char error_if_wal_file_exists, char** errptr);
+ROCKSDB_LIBRARY_API char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name,
+    size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options, const char* name, char** errptr);
+/* Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone.
+   Damaged tables and MANIFESTs are not mended; the error names them. */
+ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options, const char* name, char** errptr);
+
+/* Column families. */
+
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_create_column_family(rocksdb_t* database,
+    const rocksdb_options_t* options, const char* name, char** errptr);
+/* After an error those made before it stay, without handles. */
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t** rocksdb_create_column_families(rocksdb_t* database,
+    const rocksdb_options_t* options, int count, const char* const* names, size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_drop_column_family(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    char** errptr);
+/* Frees the list; its handles are the caller's. */
+ROCKSDB_LIBRARY_API void rocksdb_create_column_families_destroy(rocksdb_column_family_handle_t** list);
+ROCKSDB_LIBRARY_API void rocksdb_column_family_handle_destroy(rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_get_default_column_family_handle(rocksdb_t* database);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_column_family_handle_get_id(rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API char* rocksdb_column_family_handle_get_name(rocksdb_column_family_handle_t* family, size_t* len);
+
+/* Writing: one change, or a batch. */
+
+ROCKSDB_LIBRARY_API void rocksdb_put(rocksdb_t* database, const rocksdb_writeoptions_t* options, const char* key,
+    size_t key_len, const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_put_cf(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete(rocksdb_t* database, const rocksdb_writeoptions_t* options, const char* key,
+    size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_cf(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_singledelete(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_singledelete_cf(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_range_cf(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* start, size_t start_len, const char* end, size_t end_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_merge(rocksdb_t* database, const rocksdb_writeoptions_t* options, const char* key,
+    size_t key_len, const char* operand, size_t operand_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_merge_cf(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* operand, size_t operand_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_write(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_writebatch_t* batch, char** errptr);
+
+/* Point lookups: copied, pinned, and many at once. */
+
+ROCKSDB_LIBRARY_API char* rocksdb_get(rocksdb_t* database, const rocksdb_readoptions_t* options, const char* key,
+    size_t key_len, size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_get_cf(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_get_pinned(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_get_pinned_cf(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnable_handle_t* rocksdb_get_pinned_v2(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnable_handle_t* rocksdb_get_pinned_cf_v2(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+/* 1 where the value was copied; else found tells whether there is one, and len how long it is. */
+ROCKSDB_LIBRARY_API unsigned char rocksdb_get_into_buffer(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    const char* key, size_t key_len, char* buffer, size_t buffer_size, size_t* len, unsigned char* found,
+    char** errptr);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_get_into_buffer_cf(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char* buffer, size_t buffer_size, size_t* len, unsigned char* found, char** errptr);
+/* Absent keys have neither value nor error. */
+ROCKSDB_LIBRARY_API void rocksdb_multi_get(rocksdb_t* database, const rocksdb_readoptions_t* options, size_t count,
+    const char* const* keys, const size_t* key_lens, char** values, size_t* lens, char** errors);
+ROCKSDB_LIBRARY_API void rocksdb_multi_get_cf(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    const rocksdb_column_family_handle_t* const* families, size_t count, const char* const* keys,
+    const size_t* key_lens, char** values, size_t* lens, char** errors);
+ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, size_t count, const char* const* keys, const size_t* key_lens,
+    rocksdb_pinnableslice_t** values, char** errors, bool sorted_input);
+ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf_slice(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, size_t count, const rocksdb_slice_t* keys,
+    rocksdb_pinnableslice_t** values, char** errors, bool sorted_input);
+/* False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes. */
+ROCKSDB_LIBRARY_API unsigned char rocksdb_key_may_exist(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    const char* key, size_t key_len, char** value, size_t* value_len, const char* timestamp, size_t timestamp_len,
+    unsigned char* value_found);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_key_may_exist_cf(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** value, size_t* value_len,
+    const char* timestamp, size_t timestamp_len, unsigned char* value_found);
+ROCKSDB_LIBRARY_API void rocksdb_pinnableslice_destroy(rocksdb_pinnableslice_t* value);
+/* NULL of no value. */
+ROCKSDB_LIBRARY_API const char* rocksdb_pinnableslice_value(const rocksdb_pinnableslice_t* value, size_t* len);
+ROCKSDB_LIBRARY_API void rocksdb_pinnable_handle_destroy(rocksdb_pinnable_handle_t* value);
+ROCKSDB_LIBRARY_API const char* rocksdb_pinnable_handle_get_value(const rocksdb_pinnable_handle_t* value,
+    size_t* len);
+
+/* rocksdb_snapshot_t. */
+
+ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_create_snapshot(rocksdb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_release_snapshot(rocksdb_t* database, const rocksdb_snapshot_t* snapshot);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_snapshot_get_sequence_number(const rocksdb_snapshot_t* snapshot);
+
+/* rocksdb_iterator_t. */
+
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_create_iterator(rocksdb_t* database,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_create_iterator_cf(rocksdb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API void rocksdb_iter_destroy(rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_iter_valid(const rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API void rocksdb_iter_seek_to_first(rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API void rocksdb_iter_seek_to_last(rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API void rocksdb_iter_seek(rocksdb_iterator_t* iterator, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_iter_seek_for_prev(rocksdb_iterator_t* iterator, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_iter_next(rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API void rocksdb_iter_prev(rocksdb_iterator_t* iterator);
+/* Valid until the iterator moves. */
+ROCKSDB_LIBRARY_API const char* rocksdb_iter_key(const rocksdb_iterator_t* iterator, size_t* len);
+ROCKSDB_LIBRARY_API const char* rocksdb_iter_value(const rocksdb_iterator_t* iterator, size_t* len);
+ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_key_slice(const rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_value_slice(const rocksdb_iterator_t* iterator);
+ROCKSDB_LIBRARY_API void rocksdb_iter_get_error(const rocksdb_iterator_t* iterator, char** errptr);
+/* Shows the database as it is now, or as the iterator's snapshot saw it; stands on nothing. */
+ROCKSDB_LIBRARY_API void rocksdb_iter_refresh(const rocksdb_iterator_t* iterator, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_create_iterators(rocksdb_t* database, rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t** families, rocksdb_iterator_t** iterators, size_t count, char** errptr);
+
+/* What a database tells about itself: properties and sizes. */
+
+/* NULL of a name that is not a property's. */
+ROCKSDB_LIBRARY_API char* rocksdb_property_value(rocksdb_t* database, const char* name);
+ROCKSDB_LIBRARY_API char* rocksdb_property_value_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* name);
+ROCKSDB_LIBRARY_API int rocksdb_property_int(rocksdb_t* database, const char* name, uint64_t* value);
+ROCKSDB_LIBRARY_API int rocksdb_property_int_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* name, uint64_t* value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_get_latest_sequence_number(rocksdb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes(rocksdb_t* database, int count, const char* const* starts,
+    const size_t* start_lens, const char* const* limits, const size_t* limit_lens, uint64_t* sizes, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    int count, const char* const* starts, const size_t* start_lens, const char* const* limits,
+    const size_t* limit_lens, uint64_t* sizes, char** errptr);
+
+/* Flushes, compactions, files, and options of an open database. */
+
+ROCKSDB_LIBRARY_API void rocksdb_flush(rocksdb_t* database, const rocksdb_flushoptions_t* options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_flush_cf(rocksdb_t* database, const rocksdb_flushoptions_t* options,
+    rocksdb_column_family_handle_t* family, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_flush_cfs(rocksdb_t* database, const rocksdb_flushoptions_t* options,
+    rocksdb_column_family_handle_t** families, int count, char** errptr);
+/* What is logged is in the file when a write returns: only a sync is left to do. */
+ROCKSDB_LIBRARY_API void rocksdb_flush_wal(rocksdb_t* database, unsigned char sync, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact(rocksdb_t* database, rocksdb_wait_for_compact_options_t* options,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_set_options(rocksdb_t* database, int count, const char* const* names,
+    const char* const* values, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    int count, const char* const* names, const char* const* values, char** errptr);
+/* As in RocksDB 11, each call is undone by one of rocksdb_enable_file_deletions. */
+ROCKSDB_LIBRARY_API void rocksdb_disable_file_deletions(rocksdb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_enable_file_deletions(rocksdb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range(rocksdb_t* database, const char* start, size_t start_len,
+    const char* limit, size_t limit_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
+/* NULL is the end of the key space. */
+ROCKSDB_LIBRARY_API void rocksdb_compact_range(rocksdb_t* database, const char* start, size_t start_len,
+    const char* limit, size_t limit_len);
+ROCKSDB_LIBRARY_API void rocksdb_compact_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* start, size_t start_len, const char* limit, size_t limit_len);
+ROCKSDB_LIBRARY_API void rocksdb_compact_range_opt(rocksdb_t* database, rocksdb_compactoptions_t* options,
+    const char* start, size_t start_len, const char* limit, size_t limit_len);
+ROCKSDB_LIBRARY_API void rocksdb_compact_range_cf_opt(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    rocksdb_compactoptions_t* options, const char* start, size_t start_len, const char* limit, size_t limit_len);
+
+/* rocksdb_free: for callers that do not share this library's C library. */
+
+ROCKSDB_LIBRARY_API void rocksdb_free(void* memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,188 @@
+//! `rocksdb_writebatch_t`.
+
+use std::ffi::c_int;
+
+use spillway::write::batch::BatchReader;
+use spillway::{Error, FamilyId, ValueKind, WriteBatch};
+
+use crate::boundary::argument::Out;
+use crate::boundary::callback::{StatePointer, VisitFamilyKey, VisitFamilyPair, VisitKey, VisitPair};
+use crate::boundary::reply::Lent;
+use crate::boundary::{export, fallible, handles};
+use crate::database::FamilyHandle;
+use crate::failure::Failure;
+
+/// A batch. One made of bytes that are no batch holds nothing and cannot be written.
+pub struct Batch {
+    batch: WriteBatch,
+    damage: Option<Error>,
+}
+
+handles!(Batch);
+
+impl Batch {
+    fn new(batch: WriteBatch) -> Box<Batch> {
+        Box::new(Batch { batch, damage: None })
+    }
+
+    /// # Errors
+    /// `Corruption`: it was made of bytes that are no batch.
+    pub fn written(&self) -> Result<&WriteBatch, Failure> {
+        match &self.damage {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(&self.batch),
+        }
+    }
+
+    /// Each record's family, kind, key and value; none where the batch is damaged.
+    fn records(&self) -> BatchReader<'_> {
+        self.batch.iter()
+    }
+}
+
+export! {
+    fn rocksdb_writebatch_create() -> Box<Batch> {
+        Batch::new(WriteBatch::new())
+    }
+
+    /// Batches grow as they need, and are not checked entry by entry in memory.
+    fn rocksdb_writebatch_create_with_params(
+        _reserved_bytes: usize,
+        _max_bytes: usize,
+        _protection_bytes_per_key: usize,
+        _default_cf_ts_sz: usize,
+    ) -> Box<Batch> {
+        Batch::new(WriteBatch::new())
+    }
+
+    /// Of the bytes of another batch. Where they are none, writing the batch fails.
+    fn rocksdb_writebatch_create_from(bytes[len]: &[u8]) -> Box<Batch> {
+        match WriteBatch::from_bytes(bytes.to_vec()) {
+            Ok(batch) => Batch::new(batch),
+            Err(error) => Box::new(Batch { batch: WriteBatch::new(), damage: Some(error) }),
+        }
+    }
+
+    fn rocksdb_writebatch_destroy(batch: Option<Box<Batch>>) {
+        drop(batch);
+    }
+
+    fn rocksdb_writebatch_clear(batch: &mut Batch) {
+        batch.batch.clear();
+        batch.damage = None;
+    }
+
+    fn rocksdb_writebatch_count(batch: &Batch) -> c_int {
+        c_int::try_from(batch.batch.count()).unwrap_or(c_int::MAX)
+    }
+
+    fn rocksdb_writebatch_put(batch: &mut Batch, key[key_len]: &[u8], value[value_len]: &[u8]) {
+        batch.batch.put(FamilyId::DEFAULT, key, value);
+    }
+
+    fn rocksdb_writebatch_put_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        value[value_len]: &[u8],
+    ) {
+        batch.batch.put(family.0.id(), key, value);
+    }
+
+    fn rocksdb_writebatch_merge(batch: &mut Batch, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
+        batch.batch.merge(FamilyId::DEFAULT, key, operand);
+    }
+
+    fn rocksdb_writebatch_merge_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        operand[operand_len]: &[u8],
+    ) {
+        batch.batch.merge(family.0.id(), key, operand);
+    }
+
+    fn rocksdb_writebatch_delete(batch: &mut Batch, key[key_len]: &[u8]) {
+        batch.batch.delete(FamilyId::DEFAULT, key);
+    }
+
+    fn rocksdb_writebatch_delete_cf(batch: &mut Batch, family: &FamilyHandle, key[key_len]: &[u8]) {
+        batch.batch.delete(family.0.id(), key);
+    }
+
+    fn rocksdb_writebatch_singledelete(batch: &mut Batch, key[key_len]: &[u8]) {
+        batch.batch.single_delete(FamilyId::DEFAULT, key);
+    }
+
+    fn rocksdb_writebatch_singledelete_cf(batch: &mut Batch, family: &FamilyHandle, key[key_len]: &[u8]) {
+        batch.batch.single_delete(family.0.id(), key);
+    }
+
+    fn rocksdb_writebatch_delete_range(batch: &mut Batch, start[start_len]: &[u8], end[end_len]: &[u8]) {
+        batch.batch.delete_range(FamilyId::DEFAULT, start, end);
+    }
+
+    fn rocksdb_writebatch_delete_range_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        start[start_len]: &[u8],
+        end[end_len]: &[u8],
+    ) {
+        batch.batch.delete_range(family.0.id(), start, end);
+    }
+
+    fn rocksdb_writebatch_put_log_data(batch: &mut Batch, blob[blob_len]: &[u8]) {
+        batch.batch.put_log_data(blob);
+    }
+
+    fn rocksdb_writebatch_set_save_point(batch: &mut Batch) {
+        batch.batch.set_savepoint();
+    }
+
+    /// The encoded batch, until it changes.
+    fn rocksdb_writebatch_data(batch: &Batch, len: Out<usize>) -> Lent {
+        len.set(batch.batch.len());
+        Lent::of(batch.batch.as_bytes())
+    }
+
+    /// Shows puts and deletions, whatever their family.
+    fn rocksdb_writebatch_iterate(batch: &Batch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
+        for record in batch.records().flatten() {
+            match record.kind {
+                ValueKind::Value => put.call(state, record.key, record.value),
+                ValueKind::Deletion => deleted.call(state, record.key),
+                ValueKind::Merge | ValueKind::SingleDeletion | ValueKind::RangeDeletion => {}
+            }
+        }
+    }
+
+    fn rocksdb_writebatch_iterate_cf(
+        batch: &Batch,
+        state: StatePointer,
+        put: VisitFamilyPair,
+        deleted: VisitFamilyKey,
+        merge: VisitFamilyPair,
+    ) {
+        for record in batch.records().flatten() {
+            let family = record.family.0;
+            match record.kind {
+                ValueKind::Value => put.call(state, family, record.key, record.value),
+                ValueKind::Deletion => deleted.call(state, family, record.key),
+                ValueKind::Merge => merge.call(state, family, record.key, record.value),
+                ValueKind::SingleDeletion | ValueKind::RangeDeletion => {}
+            }
+        }
+    }
+}
+
+fallible! {
+    fn rocksdb_writebatch_rollback_to_save_point(batch: &mut Batch) {
+        let rolled_back = batch.batch.rollback_to_savepoint();
+        if rolled_back { Ok(()) } else { Err(Failure::not_found("the batch has no save point")) }
+    }
+
+    fn rocksdb_writebatch_pop_save_point(batch: &mut Batch) {
+        let popped = batch.batch.pop_savepoint();
+        if popped { Ok(()) } else { Err(Failure::not_found("the batch has no save point")) }
+    }
+}

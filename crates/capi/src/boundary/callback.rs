@@ -1,0 +1,312 @@
+//! C's functions, called by the engine (K6): comparators, merge operators, compaction filters, prefix extractors, and the
+//! visitors of a batch. Here are the calls; what the engine makes of them is in [`extend`](crate::extend).
+
+use std::cmp::Ordering;
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::ptr;
+
+use super::argument::{FromC, Place, bytes_at};
+use super::reply;
+use crate::extend::filter::{CallbackFilter, FilterContext};
+
+/// A callback's first argument, and what frees it.
+pub struct State {
+    state: *mut c_void,
+    destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+// SAFETY: K6: callbacks can be called with their state by any thread, by several at once.
+unsafe impl Send for State {}
+// SAFETY: as above.
+unsafe impl Sync for State {}
+
+impl State {
+    pub fn new(state: StatePointer, destructor: Destructor) -> State {
+        State { state: state.0, destructor: destructor.0 }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(destructor) = self.destructor {
+            // SAFETY: K6: called once, when no callback is called any more.
+            unsafe { destructor(self.state) }
+        }
+    }
+}
+
+/// Arguments that are passed on and never looked into.
+macro_rules! opaque {
+    ($( $(#[$doc:meta])* $name:ident($type:ty); )+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $name($type);
+
+        impl FromC for $name {
+            type Parameter = $type;
+            type Raw = $type;
+
+            unsafe fn from_c(raw: $type, _place: Place) -> $name {
+                $name(raw)
+            }
+        }
+    )+};
+}
+
+opaque! {
+    StatePointer(*mut c_void);
+    Destructor(Option<unsafe extern "C" fn(*mut c_void)>);
+    /// Returns less than, equal to or more than 0.
+    Compare(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>);
+    Name(Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>);
+    FullMerge(Option<FullMergeFn>);
+    PartialMerge(Option<PartialMergeFn>);
+    /// Frees what a merge returned.
+    DeleteValue(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>);
+    Filter(Option<FilterFn>);
+    /// The prefix of a key, which may be anywhere in memory that lives as long as the state.
+    Transform(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>);
+    InDomain(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>);
+    /// A filter that the library owns from then on, or NULL.
+    CreateFilter(Option<unsafe extern "C" fn(*mut c_void, *mut FilterContext) -> *mut CallbackFilter>);
+    VisitPair(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>);
+    VisitKey(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>);
+    VisitFamilyPair(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>);
+    VisitFamilyKey(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>);
+}
+
+/// State, key, the value below or NULL, operands oldest first, and where success and the result's length go.
+type FullMergeFn = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+
+/// The same without a value below.
+type PartialMergeFn = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+
+/// State, level, key, value, and where a new value goes with its length and a flag that says so.
+type FilterFn = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *mut *mut c_char,
+    *mut usize,
+    *mut c_uchar,
+) -> c_uchar;
+
+fn raw(bytes: &[u8]) -> *const c_char {
+    bytes.as_ptr().cast()
+}
+
+impl Name {
+    /// The name, copied; empty where there is no function or no name.
+    pub fn of(self, state: &State) -> String {
+        let Some(name) = self.0 else { return String::new() };
+        // SAFETY: K6, and K3 of what it returns.
+        unsafe {
+            let name = name(state.state);
+            if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+        }
+    }
+}
+
+impl Compare {
+    #[inline]
+    pub fn call(self, state: &State, a: &[u8], b: &[u8]) -> Ordering {
+        let Some(compare) = self.0 else { return a.cmp(b) };
+        // SAFETY: K6.
+        unsafe { compare(state.state, raw(a), a.len(), raw(b), b.len()) }.cmp(&0)
+    }
+}
+
+impl DeleteValue {
+    /// Copies what a merge returned, and frees it; `None` where it failed.
+    ///
+    /// # Safety
+    /// K6: `len` bytes at `merged`, or NULL, to be freed as the operator's maker said.
+    unsafe fn take(self, state: &State, merged: *mut c_char, len: usize, success: c_uchar) -> Option<Vec<u8>> {
+        // SAFETY: the caller's promise; NULL makes nothing of it.
+        let copy = (success != 0).then(|| unsafe { bytes_at(merged, len) }.to_vec());
+        if !merged.is_null() {
+            // SAFETY: K6: without a function of its own the memory is malloc's.
+            match self.0 {
+                Some(delete) => unsafe { delete(state.state, merged, len) },
+                None => unsafe { reply::free(merged) },
+            }
+        }
+        copy
+    }
+}
+
+/// Operands as C takes them.
+struct Operands {
+    bytes: Vec<*const c_char>,
+    lens: Vec<usize>,
+    count: c_int,
+}
+
+impl Operands {
+    fn of(operands: &[&[u8]]) -> Option<Operands> {
+        let count = c_int::try_from(operands.len()).ok()?;
+        let bytes = operands.iter().map(|operand| raw(operand)).collect();
+        Some(Operands { bytes, lens: operands.iter().map(|operand| operand.len()).collect(), count })
+    }
+}
+
+impl FullMerge {
+    pub fn call(
+        self,
+        state: &State,
+        delete: DeleteValue,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> Option<Vec<u8>> {
+        let (merge, operands) = (self.0?, Operands::of(operands)?);
+        let (below, below_len) = existing.map_or((ptr::null(), 0), |value| (raw(value), value.len()));
+        let (mut success, mut len) = (0, 0);
+        let (bytes, lens) = (operands.bytes.as_ptr(), operands.lens.as_ptr());
+        // SAFETY: K6; the arrays have `count` elements and outlive the call.
+        unsafe {
+            let merged = merge(
+                state.state,
+                raw(key),
+                key.len(),
+                below,
+                below_len,
+                bytes,
+                lens,
+                operands.count,
+                &mut success,
+                &mut len,
+            );
+            delete.take(state, merged, len, success)
+        }
+    }
+}
+
+impl PartialMerge {
+    pub fn call(self, state: &State, delete: DeleteValue, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let (merge, operands) = (self.0?, Operands::of(operands)?);
+        let (mut success, mut len) = (0, 0);
+        let (bytes, lens) = (operands.bytes.as_ptr(), operands.lens.as_ptr());
+        // SAFETY: K6; the arrays have `count` elements and outlive the call.
+        unsafe {
+            let merged = merge(state.state, raw(key), key.len(), bytes, lens, operands.count, &mut success, &mut len);
+            delete.take(state, merged, len, success)
+        }
+    }
+}
+
+/// What a filter made of a value.
+pub enum Filtered {
+    Keep,
+    Remove,
+    Change(Vec<u8>),
+}
+
+impl Filter {
+    pub fn call(self, state: &State, level: usize, key: &[u8], value: &[u8]) -> Filtered {
+        let Some(filter) = self.0 else { return Filtered::Keep };
+        let level = c_int::try_from(level).unwrap_or(c_int::MAX);
+        let (mut changed, mut len, mut has_changed) = (ptr::null_mut(), 0, 0);
+        // SAFETY: K6; a new value stays the filter's, and lives until its next call.
+        unsafe {
+            let (k, v) = (raw(key), raw(value));
+            let remove =
+                filter(state.state, level, k, key.len(), v, value.len(), &mut changed, &mut len, &mut has_changed);
+            match (remove != 0, has_changed != 0) {
+                (true, _) => Filtered::Remove,
+                (false, true) => Filtered::Change(bytes_at(changed, len).to_vec()),
+                (false, false) => Filtered::Keep,
+            }
+        }
+    }
+}
+
+impl CreateFilter {
+    pub fn call(self, state: &State, context: &mut FilterContext) -> Option<Box<CallbackFilter>> {
+        // SAFETY: K6, and K1 of what it returns.
+        unsafe {
+            let filter = self.0?(state.state, context);
+            (!filter.is_null()).then(|| Box::from_raw(filter))
+        }
+    }
+}
+
+impl InDomain {
+    pub fn call(self, state: &State, key: &[u8]) -> bool {
+        // SAFETY: K6.
+        self.0.is_none_or(|in_domain| unsafe { in_domain(state.state, raw(key), key.len()) } != 0)
+    }
+}
+
+impl Transform {
+    /// The length of the key's beginning that is its prefix; `None` where what the function returns is not one.
+    pub fn prefix_len(self, state: &State, key: &[u8]) -> Option<usize> {
+        let transform = self.0?;
+        let mut len = 0;
+        // SAFETY: K6; what it returns is read before anything else is called.
+        let prefix = unsafe {
+            let prefix = transform(state.state, raw(key), key.len(), &mut len);
+            bytes_at(prefix, if prefix.is_null() { 0 } else { len })
+        };
+        key.starts_with(prefix).then_some(prefix.len())
+    }
+}
+
+impl VisitPair {
+    pub fn call(self, state: StatePointer, key: &[u8], value: &[u8]) {
+        if let Some(visit) = self.0 {
+            // SAFETY: K6.
+            unsafe { visit(state.0, raw(key), key.len(), raw(value), value.len()) }
+        }
+    }
+}
+
+impl VisitKey {
+    pub fn call(self, state: StatePointer, key: &[u8]) {
+        if let Some(visit) = self.0 {
+            // SAFETY: K6.
+            unsafe { visit(state.0, raw(key), key.len()) }
+        }
+    }
+}
+
+impl VisitFamilyPair {
+    pub fn call(self, state: StatePointer, family: u32, key: &[u8], value: &[u8]) {
+        if let Some(visit) = self.0 {
+            // SAFETY: K6.
+            unsafe { visit(state.0, family, raw(key), key.len(), raw(value), value.len()) }
+        }
+    }
+}
+
+impl VisitFamilyKey {
+    pub fn call(self, state: StatePointer, family: u32, key: &[u8]) {
+        if let Some(visit) = self.0 {
+            // SAFETY: K6.
+            unsafe { visit(state.0, family, raw(key), key.len()) }
+        }
+    }
+}

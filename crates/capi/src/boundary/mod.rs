@@ -1,0 +1,98 @@
+//! The boundary to C: everything unsafe in this crate.
+//!
+//! Exported functions are written in [`export!`] and [`fallible!`] with Rust's types; the macros turn C's parameters into
+//! them, keep panics on this side, and turn results into what C expects. What no compiler can check is what a caller
+//! promises, as RocksDB's header has it:
+//!
+//! - **K1** A handle is NULL, or what a function of this library returned for that type and no function has destroyed.
+//!   A NULL where there must be a handle ends the process with a message that names function and argument.
+//! - **K2** A pointer that comes with a length leads to that many bytes (or elements), which do not change during the
+//!   call. NULL stands for none.
+//! - **K3** A pointer to text without a length leads to text that ends with a zero byte.
+//! - **K4** A pointer to where a result goes is NULL, which drops the result, or leads to room for it.
+//! - **K5** While a function changes a handle (setters, iterators, batches, destroying), no other thread uses it.
+//! - **K6** A callback has the type that the header gives it, can be called by any thread, also by several at once, with
+//!   its state, until its destructor was called, and does not unwind.
+
+pub mod allocator;
+pub mod argument;
+pub mod array;
+pub mod call;
+pub mod callback;
+
+pub mod reply;
+pub mod settings;
+
+/// A type that C knows by a pointer to it.
+pub trait Handle {}
+
+/// Marks types as handles.
+macro_rules! handles {
+    ($($type:ty),+ $(,)?) => { $( impl $crate::boundary::Handle for $type {} )+ };
+}
+
+/// Exports functions that report no error. An argument `key[key_len]` is two parameters in C: pointer and length.
+macro_rules! export {
+    ($(
+        $(#[doc = $doc:literal])*
+        fn $name:ident($($arg:ident $([$len:ident])? : $type:ty),* $(,)?) $(-> $ret:ty)? $body:block
+    )+) => {$(
+        $(#[doc = $doc])*
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            $( $arg: <$type as $crate::boundary::argument::FromC>::Parameter $(, $len: usize)? ),*
+        ) -> <$crate::boundary::or_unit!($($ret)?) as $crate::boundary::reply::IntoC>::C {
+            $crate::boundary::call::infallible(stringify!($name), || -> $crate::boundary::or_unit!($($ret)?) {
+                $( let $arg: $type = $crate::boundary::take!($name, $arg $([$len])?); )*
+                $body
+            })
+        }
+    )+};
+}
+
+/// Exports functions that report errors: `char** errptr` is their last parameter in C, and bodies return a `Result`.
+macro_rules! fallible {
+    ($(
+        $(#[doc = $doc:literal])*
+        fn $name:ident($($arg:ident $([$len:ident])? : $type:ty),* $(,)?) $(-> $ret:ty)? $body:block
+    )+) => {$(
+        $(#[doc = $doc])*
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            $( $arg: <$type as $crate::boundary::argument::FromC>::Parameter, $( $len: usize, )? )*
+            errptr: *mut *mut std::ffi::c_char,
+        ) -> <$crate::boundary::or_unit!($($ret)?) as $crate::boundary::reply::IntoC>::C {
+            // SAFETY: K4.
+            let errors = unsafe { $crate::boundary::reply::ErrorSlot::new(errptr) };
+            $crate::boundary::call::fallible(
+                stringify!($name),
+                errors,
+                || -> Result<$crate::boundary::or_unit!($($ret)?), $crate::failure::Failure> {
+                    $( let $arg: $type = $crate::boundary::take!($name, $arg $([$len])?); )*
+                    $body
+                },
+            )
+        }
+    )+};
+}
+
+macro_rules! or_unit {
+    () => {
+        ()
+    };
+    ($type:ty) => {
+        $type
+    };
+}
+
+/// One argument, from the parameters that it is in C.
+macro_rules! take {
+    ($function:ident, $arg:ident $([$len:ident])?) => {{
+        const PLACE: $crate::boundary::argument::Place =
+            $crate::boundary::argument::Place { function: stringify!($function), argument: stringify!($arg) };
+        // SAFETY: K1 to K5, which the caller of an exported function keeps.
+        unsafe { $crate::boundary::argument::FromC::from_c(($arg $(, $len)?), PLACE) }
+    }};
+}
+
+pub(crate) use {export, fallible, handles, or_unit, take};

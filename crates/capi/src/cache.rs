@@ -1,0 +1,130 @@
+//! `rocksdb_cache_t`: the block cache. RocksDB's kinds differ in locking and eviction; here there is one.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use spillway::BlockCache;
+
+use crate::boundary::{export, handles};
+
+/// A cache. Databases opened with it share it, and keep it when this handle is destroyed.
+pub struct Cache(Arc<BlockCache>);
+
+/// `rocksdb_lru_cache_options_t`.
+pub struct LruOptions {
+    capacity_bytes: usize,
+    shard_bits: c_int,
+}
+
+/// `rocksdb_hyper_clock_cache_options_t`.
+pub struct ClockOptions(LruOptions);
+
+handles!(Cache, LruOptions, ClockOptions);
+
+/// Lets the capacity decide.
+const SHARD_BITS_BY_CAPACITY: c_int = -1;
+
+impl Cache {
+    fn new(capacity_bytes: usize) -> Box<Cache> {
+        Box::new(Cache(BlockCache::new(capacity_bytes).into()))
+    }
+
+    fn of(options: &LruOptions) -> Box<Cache> {
+        let shards = u32::try_from(options.shard_bits).ok().and_then(|bits| 1usize.checked_shl(bits));
+        let Some(shards) = shards else { return Cache::new(options.capacity_bytes) };
+        Box::new(Cache(BlockCache::with_shards(options.capacity_bytes, shards).into()))
+    }
+
+    pub fn shared(&self) -> Arc<BlockCache> {
+        self.0.clone()
+    }
+
+    pub fn usage(&self) -> usize {
+        self.0.usage()
+    }
+}
+
+export! {
+    fn rocksdb_cache_create_lru(capacity: usize) -> Box<Cache> {
+        Cache::new(capacity)
+    }
+
+    fn rocksdb_cache_create_lru_with_strict_capacity_limit(capacity: usize) -> Box<Cache> {
+        Cache::new(capacity)
+    }
+
+    fn rocksdb_cache_create_lru_opts(options: &LruOptions) -> Box<Cache> {
+        Cache::of(options)
+    }
+
+    fn rocksdb_cache_create_hyper_clock(capacity: usize, _estimated_entry_charge: usize) -> Box<Cache> {
+        Cache::new(capacity)
+    }
+
+    fn rocksdb_cache_create_hyper_clock_opts(options: &ClockOptions) -> Box<Cache> {
+        Cache::of(&options.0)
+    }
+
+    fn rocksdb_cache_destroy(cache: Option<Box<Cache>>) {
+        drop(cache);
+    }
+
+    /// In RocksDB this spares the process the work of freeing the cache at its end; here that work is not done then.
+    fn rocksdb_cache_disown_data(cache: &Cache) {
+        std::mem::forget(cache.shared());
+    }
+
+    fn rocksdb_cache_set_capacity(cache: &Cache, capacity: usize) {
+        cache.0.set_capacity(capacity);
+    }
+
+    fn rocksdb_cache_get_capacity(cache: &Cache) -> usize {
+        cache.0.capacity()
+    }
+
+    fn rocksdb_cache_get_usage(cache: &Cache) -> usize {
+        cache.usage()
+    }
+
+    fn rocksdb_cache_get_pinned_usage(cache: &Cache) -> usize {
+        cache.0.pinned_usage()
+    }
+
+    fn rocksdb_lru_cache_options_create() -> Box<LruOptions> {
+        Box::new(LruOptions { capacity_bytes: 0, shard_bits: SHARD_BITS_BY_CAPACITY })
+    }
+
+    fn rocksdb_lru_cache_options_destroy(options: Option<Box<LruOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_lru_cache_options_set_capacity(options: &mut LruOptions, capacity: usize) {
+        options.capacity_bytes = capacity;
+    }
+
+    fn rocksdb_lru_cache_options_set_num_shard_bits(options: &mut LruOptions, bits: c_int) {
+        options.shard_bits = bits;
+    }
+
+    fn rocksdb_hyper_clock_cache_options_create(
+        capacity: usize,
+        _estimated_entry_charge: usize,
+    ) -> Box<ClockOptions> {
+        Box::new(ClockOptions(LruOptions { capacity_bytes: capacity, shard_bits: SHARD_BITS_BY_CAPACITY }))
+    }
+
+    fn rocksdb_hyper_clock_cache_options_destroy(options: Option<Box<ClockOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_hyper_clock_cache_options_set_capacity(options: &mut ClockOptions, capacity: usize) {
+        options.0.capacity_bytes = capacity;
+    }
+
+    /// Our cache sizes its tables itself.
+    fn rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(_options: &mut ClockOptions, _bytes: usize) {}
+
+    fn rocksdb_hyper_clock_cache_options_set_num_shard_bits(options: &mut ClockOptions, bits: c_int) {
+        options.0.shard_bits = bits;
+    }
+}

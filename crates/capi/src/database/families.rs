@@ -1,0 +1,68 @@
+//! Column families.
+
+use std::ffi::{CStr, c_char};
+
+use super::{Database, FamilyHandle};
+use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, IntCount};
+use crate::boundary::reply::{Freed, Given};
+use crate::boundary::{export, fallible};
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::text::utf8;
+
+impl Database {
+    fn create_family(&self, options: &Options, name: &CStr) -> Result<Box<FamilyHandle>, Failure> {
+        let created = self.db.create_family(utf8(name)?, options.family.clone());
+        Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
+    }
+}
+
+fallible! {
+    fn rocksdb_create_column_family(database: &Database, options: &Options, name: &CStr) -> Box<FamilyHandle> {
+        database.create_family(options, name)
+    }
+
+    /// After an error those made before it stay, without handles.
+    fn rocksdb_create_column_families(
+        database: &Database,
+        options: &Options,
+        count: IntCount,
+        names: Array<*const c_char>,
+        len: Out<usize>,
+    ) -> Given<*mut FamilyHandle> {
+        let created = names.texts(count).map(|name| database.create_family(options, name));
+        let handles = created.collect::<Result<Vec<_>, Failure>>().inspect_err(|_| len.set(0))?;
+        let handles: Vec<*mut FamilyHandle> = handles.into_iter().map(Box::into_raw).collect();
+        len.set(handles.len());
+        Ok(Given::pointers(&handles))
+    }
+
+    fn rocksdb_drop_column_family(database: &Database, family: &FamilyHandle) {
+        database.db.drop_family(&family.0).map_err(|error| database.refused(error))
+    }
+}
+
+export! {
+    /// Frees the list; its handles are the caller's.
+    fn rocksdb_create_column_families_destroy(list: Freed) {
+        drop(list);
+    }
+
+    fn rocksdb_column_family_handle_destroy(family: Option<Box<FamilyHandle>>) {
+        drop(family);
+    }
+
+    fn rocksdb_get_default_column_family_handle(database: &Database) -> Box<FamilyHandle> {
+        Box::new(FamilyHandle(database.default_family().clone()))
+    }
+
+    fn rocksdb_column_family_handle_get_id(family: &FamilyHandle) -> u32 {
+        family.0.id().0
+    }
+
+    fn rocksdb_column_family_handle_get_name(family: &FamilyHandle, len: Out<usize>) -> Given<c_char> {
+        len.set(family.0.name().len());
+        Given::bytes(family.0.name().as_bytes())
+    }
+}

@@ -1,0 +1,184 @@
+//! Flushes, compactions, files, and options of an open database.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use spillway::{CompactRangeOptions, Family, IngestOptions, IngestRequest};
+
+use super::{Database, FamilyHandle};
+use crate::boundary::array::{Array, Count, IntCount};
+use crate::boundary::{export, fallible};
+use crate::failure::Failure;
+use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
+use crate::text::utf8;
+
+impl Database {
+    fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
+        let flushed = if options.wait { self.db.flush(families) } else { self.db.begin_flush(families) };
+        flushed.map_err(|error| self.refused(error))
+    }
+
+    /// RocksDB's function reports no error either.
+    fn compact(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>, options: &CompactRangeOptions) {
+        if let Err(error) = self.db.compact_range(family, start, end, options) {
+            tracing::warn!(%error, "a manual compaction failed");
+        }
+    }
+
+    fn set_options(
+        &self,
+        family: &Family,
+        count: Count,
+        names: Array<*const c_char>,
+        values: Array<*const c_char>,
+    ) -> Result<(), Failure> {
+        let mut pairs = Vec::with_capacity(count.get());
+        for (name, value) in names.texts(count).zip(values.texts(count)) {
+            pairs.push((utf8(name)?, utf8(value)?));
+        }
+        self.db.set_options(family, &pairs).map_err(|error| self.refused(error))
+    }
+
+    /// Takes a range out. RocksDB deletes the tables that lie wholly in it and leaves the rest for later, so that a caller
+    /// may count on neither; here nothing of the range is left, unless a snapshot still sees it.
+    fn delete_files(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
+        let order = &family.options().order;
+        let files = self.db.live_files();
+        let files = || files.iter().filter(|file| file.family == family.name());
+        let first = files().map(|file| &file.smallest[..]).min_by(|a, b| order.compare(a, b));
+        let last = files().map(|file| &file.largest[..]).max_by(|a, b| order.compare(a, b));
+        let (Some(first), Some(last)) = (start.or(first), end.or(last)) else { return Ok(()) };
+        if order.compare(first, last).is_ge() {
+            return Ok(());
+        }
+        let request = IngestRequest {
+            excise: Some((first.to_vec(), last.to_vec())),
+            ..IngestRequest::new(family.clone(), Vec::new())
+        };
+        self.db.ingest_all(&[request], &IngestOptions::default()).map_err(|error| self.refused(error))?;
+        Ok(())
+    }
+}
+
+fallible! {
+    fn rocksdb_flush(database: &Database, options: &FlushSettings) {
+        database.flush(&[database.default_family()], options)
+    }
+
+    fn rocksdb_flush_cf(database: &Database, options: &FlushSettings, family: &FamilyHandle) {
+        database.flush(&[&family.0], options)
+    }
+
+    fn rocksdb_flush_cfs(
+        database: &Database,
+        options: &FlushSettings,
+        families: Array<*const FamilyHandle>,
+        count: IntCount,
+    ) {
+        let families: Vec<&Arc<Family>> = families.handles(count).map(|family| &family.0).collect();
+        database.flush(&families, options)
+    }
+
+    /// What is logged is in the file when a write returns: only a sync is left to do.
+    fn rocksdb_flush_wal(database: &Database, sync: bool) {
+        if sync { database.db.sync_log().map_err(|error| database.refused(error)) } else { Ok(()) }
+    }
+
+    fn rocksdb_wait_for_compact(database: &Database, options: &WaitSettings) {
+        if options.flush {
+            let families = database.db.families();
+            database.db.flush(&families.iter().collect::<Vec<_>>()).map_err(|error| database.refused(error))?;
+        }
+        database.db.wait_for_compaction().map_err(|error| database.refused(error))?;
+        if options.close_db {
+            database.db.close()?;
+        }
+        Ok(())
+    }
+
+    fn rocksdb_set_options(
+        database: &Database,
+        count: IntCount,
+        names: Array<*const c_char>,
+        values: Array<*const c_char>,
+    ) {
+        database.set_options(database.default_family(), count.into(), names, values)
+    }
+
+    fn rocksdb_set_options_cf(
+        database: &Database,
+        family: &FamilyHandle,
+        count: IntCount,
+        names: Array<*const c_char>,
+        values: Array<*const c_char>,
+    ) {
+        database.set_options(&family.0, count.into(), names, values)
+    }
+
+    /// As in RocksDB 11, each call is undone by one of `rocksdb_enable_file_deletions`.
+    fn rocksdb_disable_file_deletions(database: &Database) {
+        database.db.disable_file_deletions();
+        Ok(())
+    }
+
+    fn rocksdb_enable_file_deletions(database: &Database) {
+        database.db.enable_file_deletions();
+        Ok(())
+    }
+
+    fn rocksdb_delete_file_in_range(
+        database: &Database,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.delete_files(database.default_family(), start, limit)
+    }
+
+    fn rocksdb_delete_file_in_range_cf(
+        database: &Database,
+        family: &FamilyHandle,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.delete_files(&family.0, start, limit)
+    }
+}
+
+export! {
+    /// NULL is the end of the key space.
+    fn rocksdb_compact_range(
+        database: &Database,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.compact(database.default_family(), start, limit, &CompactRangeOptions::default());
+    }
+
+    fn rocksdb_compact_range_cf(
+        database: &Database,
+        family: &FamilyHandle,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.compact(&family.0, start, limit, &CompactRangeOptions::default());
+    }
+
+    fn rocksdb_compact_range_opt(
+        database: &Database,
+        options: &CompactSettings,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.compact(database.default_family(), start, limit, &options.to_compact());
+    }
+
+    fn rocksdb_compact_range_cf_opt(
+        database: &Database,
+        family: &FamilyHandle,
+        options: &CompactSettings,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.compact(&family.0, start, limit, &options.to_compact());
+    }
+}

@@ -1,0 +1,46 @@
+//! `rocksdb_t`: an open database.
+
+mod families;
+mod manage;
+mod open;
+mod properties;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use spillway::{Db, Error, ErrorKind, Family};
+
+use crate::boundary::handles;
+use crate::failure::Failure;
+
+/// An open database. Other handles made from it (snapshots, iterators, families) own what they need, and can outlive it.
+pub struct Database {
+    pub db: Arc<Db>,
+    default: Arc<Family>,
+    read_only: bool,
+}
+
+/// `rocksdb_column_family_handle_t`.
+pub struct FamilyHandle(pub Arc<Family>);
+
+handles!(Database, FamilyHandle);
+
+impl Database {
+    /// The family that functions without one mean.
+    #[inline]
+    pub fn default_family(&self) -> &Arc<Family> {
+        &self.default
+    }
+
+    /// An error of a write.
+    #[cold]
+    fn refused(&self, error: Error) -> Failure {
+        match error.kind() {
+            ErrorKind::ReadOnly if self.read_only => Failure::not_implemented(error.to_string()),
+            // Only a write that was asked not to wait is refused like this.
+            ErrorKind::Busy => Failure::incomplete(error.to_string()),
+            _ => error.into(),
+        }
+    }
+}

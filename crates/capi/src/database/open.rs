@@ -1,0 +1,209 @@
+//! Opening and closing; databases that are not open: destroyed, repaired, their families listed.
+
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use spillway::options::row::OptionGroup;
+use spillway::options::{WalRecoveryMode, apply_string};
+use spillway::{DEFAULT_FAMILY, Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
+
+use super::{Database, FamilyHandle};
+use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, IntCount, OutArray};
+use crate::boundary::reply::{FreedArray, Given, free_texts};
+use crate::boundary::{export, fallible};
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::text::{path, utf8};
+
+/// Brings numbers that are out of bounds to the nearest that is not: C's setters cannot refuse any, and RocksDB does the
+/// same.
+fn clamp(group: &mut (impl OptionGroup + Clone)) {
+    let mut changes = Vec::new();
+    for (row, setting) in group.settings() {
+        if let Some(number) = setting.number().filter(|number| !row.bounds.contains(*number)) {
+            changes.push(format!("{}={}", row.name, number.clamp(row.bounds.min, row.bounds.max)));
+        }
+    }
+    for change in changes {
+        match apply_string(group, &change) {
+            Ok(_) => tracing::warn!(change, "an option was out of bounds"),
+            Err(error) => tracing::warn!(change, %error, "an option is out of bounds"),
+        }
+    }
+}
+
+fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
+    let mut options = options.clone();
+    clamp(&mut options);
+    clamp(&mut options.table);
+    options
+}
+
+impl Options {
+    /// How a database is opened by these options, with these families.
+    fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>, read_only: bool) -> OpenOptions {
+        let mut open = OpenOptions { db: self.db.clone(), read_only, ..OpenOptions::default() };
+        open.block_cache = self.block_cache.clone();
+        if let Some((limit_bytes, allow_stall)) = self.write_buffer_manager.as_ref().map(|manager| manager.limit()) {
+            (open.db.db_write_buffer_size, open.db.allow_stall) = (limit_bytes, allow_stall);
+        }
+        if let Some(env) = &self.env {
+            open.vfs = env.vfs();
+        }
+        clamp(&mut open.db);
+        for (name, options) in families {
+            open.block_cache = open.block_cache.or_else(|| options.block_cache.clone());
+            open.families.push((name, within_bounds(&options.family)));
+        }
+        open
+    }
+
+    fn vfs(&self) -> Arc<dyn spillway::vfs::Vfs> {
+        self.env.as_ref().map_or_else(|| OpenOptions::default().vfs, |env| env.vfs())
+    }
+
+    /// The folder of the logs, if it is not the database's own.
+    fn wal_dir(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(&self.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
+    }
+}
+
+impl Database {
+    /// # Errors
+    /// The engine's; a database that another has locked is an IO error, as in RocksDB.
+    fn open(path: &Path, options: &Options, open: &OpenOptions) -> Result<Box<Database>, Failure> {
+        let db = Db::open(path, open).map_err(|error| match error.kind() {
+            ErrorKind::Busy => Failure::locked(error.to_string()),
+            _ => error.into(),
+        })?;
+        let db = Arc::new(db);
+        if let Some(manager) = &options.write_buffer_manager {
+            manager.watch(&db);
+        }
+        if db.statistics().is_some() {
+            *options.statistics.lock() = db.statistics();
+        }
+        let default = db.default_family();
+        Ok(Box::new(Database { db, default, read_only: open.read_only }))
+    }
+
+    /// Opens a database whose only family is the default one.
+    fn open_default(options: &Options, name: &CStr, read_only: bool) -> Result<Box<Database>, Failure> {
+        let families = std::iter::once((DEFAULT_FAMILY.to_owned(), options));
+        let mut open = options.to_open(families, read_only);
+        if read_only {
+            // RocksDB opens the default family alone then.
+            open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
+        }
+        Database::open(path(name), options, &open)
+    }
+
+    fn open_families(
+        options: &Options,
+        name: &CStr,
+        families: Families,
+        read_only: bool,
+    ) -> Result<Box<Database>, Failure> {
+        let names = families.names.texts(families.count).map(|name| utf8(name).map(str::to_owned));
+        let names = names.collect::<Result<Vec<String>, Failure>>()?;
+        if !names.iter().any(|name| name == DEFAULT_FAMILY) {
+            return Err(Failure::invalid_argument("Default column family not specified"));
+        }
+        let pairs = names.iter().cloned().zip(families.options.handles(families.count));
+        let mut open = options.to_open(pairs, read_only);
+        if read_only {
+            open.other_families = OtherFamilies::OpenWith(Box::default());
+        }
+        let database = Database::open(path(name), options, &open)?;
+        for (name, room) in names.iter().zip(families.handles.room(families.count)) {
+            let family = database.db.family(name);
+            let family = family.ok_or_else(|| Failure::invalid_argument(format!("Column family not found: {name}")))?;
+            room.write(Box::into_raw(Box::new(FamilyHandle(family))));
+        }
+        Ok(database)
+    }
+}
+
+/// The families that a call names, and where their handles go.
+struct Families {
+    count: IntCount,
+    names: Array<*const c_char>,
+    options: Array<*const Options>,
+    handles: OutArray<*mut FamilyHandle>,
+}
+
+export! {
+    /// Ends the database's threads and lets go of its directory. What other handles hold stays readable to them.
+    fn rocksdb_close(database: Option<Box<Database>>) {
+        let Some(database) = database else { return };
+        if let Err(error) = database.db.close() {
+            tracing::error!(%error, path = %database.db.path().display(), "closing the database failed");
+        }
+    }
+
+    fn rocksdb_list_column_families_destroy(list: FreedArray, len: usize) {
+        free_texts(list, len);
+    }
+}
+
+fallible! {
+    fn rocksdb_open(options: &Options, name: &CStr) -> Box<Database> {
+        Database::open_default(options, name, false)
+    }
+
+    /// Logs are read either way; with the flag, one that holds anything is an error in RocksDB. Ours are part of the
+    /// database.
+    fn rocksdb_open_for_read_only(options: &Options, name: &CStr, _error_if_wal_file_exists: bool) -> Box<Database> {
+        Database::open_default(options, name, true)
+    }
+
+    fn rocksdb_open_column_families(
+        options: &Options,
+        name: &CStr,
+        count: IntCount,
+        names: Array<*const c_char>,
+        family_options: Array<*const Options>,
+        handles: OutArray<*mut FamilyHandle>,
+    ) -> Box<Database> {
+        Database::open_families(options, name, Families { count, names, options: family_options, handles }, false)
+    }
+
+    fn rocksdb_open_for_read_only_column_families(
+        options: &Options,
+        name: &CStr,
+        count: IntCount,
+        names: Array<*const c_char>,
+        family_options: Array<*const Options>,
+        handles: OutArray<*mut FamilyHandle>,
+        _error_if_wal_file_exists: bool,
+    ) -> Box<Database> {
+        Database::open_families(options, name, Families { count, names, options: family_options, handles }, true)
+    }
+
+    fn rocksdb_list_column_families(options: &Options, name: &CStr, len: Out<usize>) -> Given<*mut c_char> {
+        let families = Db::list_families(path(name), &options.vfs())?;
+        len.set(families.len());
+        let names: Vec<*mut c_char> = families.iter().map(|name| Given::text(name).into_raw()).collect();
+        Ok(Given::pointers(&names))
+    }
+
+    fn rocksdb_destroy_db(options: &Options, name: &CStr) {
+        Ok(Db::destroy(path(name), options.wal_dir().as_deref(), &options.vfs())?)
+    }
+
+    /// Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone. Damaged
+    /// tables and MANIFESTs are not mended; the error names them.
+    fn rocksdb_repair_db(options: &Options, name: &CStr) {
+        let mut open = options.to_open(std::iter::empty(), false);
+        open.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        open.db.create_if_missing = false;
+        open.db.error_if_exists = false;
+        open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
+        let database = Database::open(path(name), options, &open)?;
+        let families = database.db.families();
+        database.db.flush(&families.iter().collect::<Vec<_>>())?;
+        Ok(database.db.close()?)
+    }
+}

@@ -1,0 +1,344 @@
+//! Point lookups: copied, pinned, and many at once.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use spillway::{Error, Family, Pinned};
+
+use super::{Database, FamilyHandle};
+use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, CSlice, Count, OutArray};
+use crate::boundary::reply::{Given, Lent};
+use crate::boundary::{export, fallible, handles};
+use crate::failure::Failure;
+use crate::read_options::ReadSettings;
+
+/// `rocksdb_pinnableslice_t` and `rocksdb_pinnable_handle_t`: a value that pins the block it lies in.
+pub struct PinnedValue(Pinned);
+
+handles!(PinnedValue);
+
+type Found = Result<Option<Pinned>, Error>;
+
+/// A value as C frees it. What is nobody else's is handed over, anything else copied.
+fn given(value: Pinned) -> Given<c_char> {
+    match value.as_shared() {
+        Some(_) => Given::bytes(&value),
+        None => Given::vector(value.into_vec()),
+    }
+}
+
+impl Database {
+    #[inline]
+    fn get(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadSettings,
+        len: Out<usize>,
+    ) -> Result<Given<c_char>, Failure> {
+        let Some(value) = self.db.get(family, key, &options.options)? else {
+            len.set(0);
+            return Ok(Given::NONE);
+        };
+        len.set(value.len());
+        Ok(given(value))
+    }
+
+    fn pinned(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Result<Option<Box<PinnedValue>>, Failure> {
+        Ok(self.db.get(family, key, &options.options)?.map(|value| Box::new(PinnedValue(value))))
+    }
+
+    fn into_buffer(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadSettings,
+        buffer: Buffer<'_>,
+    ) -> Result<bool, Failure> {
+        let value = self.db.get(family, key, &options.options)?;
+        buffer.found.set(u8::from(value.is_some()));
+        buffer.len.set(value.as_ref().map_or(0, |value| value.len()));
+        let Some(value) = value else { return Ok(false) };
+        let Some(room) = buffer.room.get_mut(..value.len()) else { return Ok(false) };
+        room.write_copy_of_slice(&value);
+        Ok(true)
+    }
+
+    /// Looks keys up, all of a family at once.
+    fn multi_get(&self, family: &Family, keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
+        match self.db.multi_get(family, keys, &options.options) {
+            Ok(found) => found,
+            Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+        }
+    }
+
+    /// The same of several families: runs of one family go together.
+    fn multi_get_of(&self, families: &[&FamilyHandle], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
+        let mut found = Vec::with_capacity(keys.len());
+        let mut rest = keys;
+        for run in families.chunk_by(|a, b| a.0.id() == b.0.id()) {
+            let (Some(family), Some((now, later))) = (run.first(), rest.split_at_checked(run.len())) else { break };
+            found.extend(self.multi_get(&family.0, now, options));
+            rest = later;
+        }
+        found
+    }
+
+    /// Whether a key exists, with its value where the caller wants it.
+    fn may_exist(&self, family: &Family, key: &[u8], options: &ReadSettings, wanted: Wanted) -> bool {
+        let found = self.db.get(family, key, &options.options);
+        let (exists, value) = match found {
+            Ok(Some(value)) => (true, Some(value)),
+            Ok(None) => (false, None),
+            Err(_) => (true, None), // nothing is known: it may
+        };
+        wanted.found.set(u8::from(value.is_some()));
+        if let Some(value) = value.filter(|_| wanted.value.is_given()) {
+            wanted.len.set(value.len());
+            wanted.value.set(given(value).into_raw());
+        }
+        exists
+    }
+}
+
+/// Where a value goes whose length is not known beforehand.
+struct Buffer<'a> {
+    room: &'a mut [MaybeUninit<u8>],
+    len: Out<usize>,
+    found: Out<u8>,
+}
+
+/// What a caller of `key_may_exist` wants to have of the value.
+struct Wanted {
+    value: Out<*mut c_char>,
+    len: Out<usize>,
+    found: Out<u8>,
+}
+
+/// Where the results of a lookup of many go.
+struct Results {
+    values: OutArray<*mut c_char>,
+    lens: OutArray<usize>,
+    errors: OutArray<*mut c_char>,
+}
+
+impl Results {
+    fn fill(self, count: Count, found: Vec<Found>) {
+        let places = self.values.room(count).iter_mut().zip(self.lens.room(count)).zip(self.errors.room(count));
+        for (((value, len), error), found) in places.zip(found) {
+            let (bytes, bytes_len, message) = match found {
+                Ok(Some(value)) => {
+                    let len = value.len();
+                    (given(value), len, Given::NONE)
+                }
+                Ok(None) => (Given::NONE, 0, Given::NONE),
+                Err(e) => (Given::NONE, 0, Given::text(Failure::from(e).to_string())),
+            };
+            value.write(bytes.into_raw());
+            len.write(bytes_len);
+            error.write(message.into_raw());
+        }
+    }
+}
+
+/// The same for values that stay pinned.
+fn fill_pinned(count: Count, values: OutArray<*mut PinnedValue>, errors: OutArray<*mut c_char>, found: Vec<Found>) {
+    for ((value, error), found) in values.room(count).iter_mut().zip(errors.room(count)).zip(found) {
+        let (pinned, message) = match found {
+            Ok(found) => (found.map(|value| Box::new(PinnedValue(value))), Given::NONE),
+            Err(e) => (None, Given::text(Failure::from(e).to_string())),
+        };
+        value.write(pinned.map_or(std::ptr::null_mut(), Box::into_raw));
+        error.write(message.into_raw());
+    }
+}
+
+fallible! {
+    fn rocksdb_get(database: &Database, options: &ReadSettings, key[key_len]: &[u8], len: Out<usize>) -> Given<c_char> {
+        database.get(database.default_family(), key, options, len)
+    }
+
+    fn rocksdb_get_cf(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        len: Out<usize>,
+    ) -> Given<c_char> {
+        database.get(&family.0, key, options, len)
+    }
+
+    fn rocksdb_get_pinned(
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        database.pinned(database.default_family(), key, options)
+    }
+
+    fn rocksdb_get_pinned_cf(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        database.pinned(&family.0, key, options)
+    }
+
+    fn rocksdb_get_pinned_v2(
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        database.pinned(database.default_family(), key, options)
+    }
+
+    fn rocksdb_get_pinned_cf_v2(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        database.pinned(&family.0, key, options)
+    }
+
+    /// 1 where the value was copied; else `found` tells whether there is one, and `len` how long it is.
+    fn rocksdb_get_into_buffer(
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+        buffer: OutArray<u8>,
+        buffer_size: Count,
+        len: Out<usize>,
+        found: Out<u8>,
+    ) -> bool {
+        let buffer = Buffer { room: buffer.room(buffer_size), len, found };
+        database.into_buffer(database.default_family(), key, options, buffer)
+    }
+
+    fn rocksdb_get_into_buffer_cf(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        buffer: OutArray<u8>,
+        buffer_size: Count,
+        len: Out<usize>,
+        found: Out<u8>,
+    ) -> bool {
+        database.into_buffer(&family.0, key, options, Buffer { room: buffer.room(buffer_size), len, found })
+    }
+}
+
+export! {
+    /// Absent keys have neither value nor error.
+    fn rocksdb_multi_get(
+        database: &Database,
+        options: &ReadSettings,
+        count: Count,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        values: OutArray<*mut c_char>,
+        lens: OutArray<usize>,
+        errors: OutArray<*mut c_char>,
+    ) {
+        let keys: Vec<&[u8]> = keys.byte_strings(key_lens, count).collect();
+        let found = database.multi_get(database.default_family(), &keys, options);
+        Results { values, lens, errors }.fill(count, found);
+    }
+
+    fn rocksdb_multi_get_cf(
+        database: &Database,
+        options: &ReadSettings,
+        families: Array<*const FamilyHandle>,
+        count: Count,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        values: OutArray<*mut c_char>,
+        lens: OutArray<usize>,
+        errors: OutArray<*mut c_char>,
+    ) {
+        let keys: Vec<&[u8]> = keys.byte_strings(key_lens, count).collect();
+        let families: Vec<&FamilyHandle> = families.handles(count).collect();
+        let found = database.multi_get_of(&families, &keys, options);
+        Results { values, lens, errors }.fill(count, found);
+    }
+
+    fn rocksdb_batched_multi_get_cf(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        count: Count,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        values: OutArray<*mut PinnedValue>,
+        errors: OutArray<*mut c_char>,
+        _sorted_input: bool,
+    ) {
+        let keys: Vec<&[u8]> = keys.byte_strings(key_lens, count).collect();
+        fill_pinned(count, values, errors, database.multi_get(&family.0, &keys, options));
+    }
+
+    fn rocksdb_batched_multi_get_cf_slice(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        count: Count,
+        keys: Array<CSlice>,
+        values: OutArray<*mut PinnedValue>,
+        errors: OutArray<*mut c_char>,
+        _sorted_input: bool,
+    ) {
+        let keys: Vec<&[u8]> = keys.slices(count).collect();
+        fill_pinned(count, values, errors, database.multi_get(&family.0, &keys, options));
+    }
+
+    /// False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes.
+    fn rocksdb_key_may_exist(
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+        value: Out<*mut c_char>,
+        value_len: Out<usize>,
+        timestamp[timestamp_len]: Option<&[u8]>,
+        value_found: Out<u8>,
+    ) -> bool {
+        let _no_timestamps_here = timestamp;
+        let wanted = Wanted { value, len: value_len, found: value_found };
+        database.may_exist(database.default_family(), key, options, wanted)
+    }
+
+    fn rocksdb_key_may_exist_cf(
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        value: Out<*mut c_char>,
+        value_len: Out<usize>,
+        timestamp[timestamp_len]: Option<&[u8]>,
+        value_found: Out<u8>,
+    ) -> bool {
+        let _no_timestamps_here = timestamp;
+        database.may_exist(&family.0, key, options, Wanted { value, len: value_len, found: value_found })
+    }
+
+    fn rocksdb_pinnableslice_destroy(value: Option<Box<PinnedValue>>) {
+        drop(value);
+    }
+
+    /// NULL of no value.
+    fn rocksdb_pinnableslice_value(value: Option<&PinnedValue>, len: Out<usize>) -> Lent {
+        len.set(value.map_or(0, |value| value.0.len()));
+        value.map_or(Lent::NONE, |value| Lent::of(&value.0))
+    }
+
+    fn rocksdb_pinnable_handle_destroy(value: Option<Box<PinnedValue>>) {
+        drop(value);
+    }
+
+    fn rocksdb_pinnable_handle_get_value(value: Option<&PinnedValue>, len: Out<usize>) -> Lent {
+        len.set(value.map_or(0, |value| value.0.len()));
+        value.map_or(Lent::NONE, |value| Lent::of(&value.0))
+    }
+}

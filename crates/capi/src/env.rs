@@ -1,0 +1,162 @@
+//! `rocksdb_env_t`: where files and threads come from; and what RocksDB hangs beside it.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
+
+use crate::boundary::{export, handles};
+
+/// What databases opened with an env share.
+#[derive(Clone)]
+pub struct Env {
+    vfs: Arc<dyn Vfs>,
+    threads: Arc<Mutex<Threads>>,
+}
+
+/// Numbers of threads as they were asked for. Each database has its own, by `max_background_jobs`.
+struct Threads {
+    low: c_int,
+    high: c_int,
+    bottom: c_int,
+}
+
+/// What the memory file system draws its random numbers from: nothing that outlives the process depends on them.
+const SEED: u64 = 1;
+
+/// A handle of an env.
+pub struct EnvHandle(Env);
+
+/// `rocksdb_ratelimiter_t`. Writes are not limited by it: the options warn.
+pub struct RateLimiter {
+    bytes_per_second: i64,
+}
+
+/// `rocksdb_logger_t`. The library logs through `tracing`: the options warn.
+pub struct Logger;
+
+/// `rocksdb_envoptions_t`: nothing in it has an effect on what is written here.
+pub struct EnvOptions;
+
+handles!(EnvHandle, RateLimiter, Logger, EnvOptions);
+
+impl Env {
+    fn new(vfs: Arc<dyn Vfs>) -> Env {
+        Env { vfs, threads: Arc::new(Mutex::new(Threads { low: 1, high: 0, bottom: 0 })) }
+    }
+
+    pub fn vfs(&self) -> Arc<dyn Vfs> {
+        self.vfs.clone()
+    }
+}
+
+impl EnvHandle {
+    fn of(vfs: Arc<dyn Vfs>) -> Box<EnvHandle> {
+        Box::new(EnvHandle(Env::new(vfs)))
+    }
+
+    pub fn env(&self) -> Env {
+        self.0.clone()
+    }
+
+    fn threads<R>(&self, look: impl FnOnce(&mut Threads) -> R) -> R {
+        look(&mut self.0.threads.lock())
+    }
+}
+
+impl RateLimiter {
+    pub fn bytes_per_second(&self) -> i64 {
+        self.bytes_per_second
+    }
+}
+
+export! {
+    fn rocksdb_create_default_env() -> Box<EnvHandle> {
+        EnvHandle::of(RealVfs::new())
+    }
+
+    /// Files in memory, which are gone with the env.
+    fn rocksdb_create_mem_env() -> Box<EnvHandle> {
+        let memory = MemoryVfs::new(SEED);
+        memory.set_runs_inline(false);
+        EnvHandle::of(memory)
+    }
+
+    fn rocksdb_env_destroy(env: Option<Box<EnvHandle>>) {
+        drop(env);
+    }
+
+    fn rocksdb_env_set_background_threads(env: &EnvHandle, threads: c_int) {
+        env.threads(|kept| kept.low = threads);
+    }
+
+    fn rocksdb_env_get_background_threads(env: &EnvHandle) -> c_int {
+        env.threads(|kept| kept.low)
+    }
+
+    fn rocksdb_env_set_low_priority_background_threads(env: &EnvHandle, threads: c_int) {
+        env.threads(|kept| kept.low = threads);
+    }
+
+    fn rocksdb_env_get_low_priority_background_threads(env: &EnvHandle) -> c_int {
+        env.threads(|kept| kept.low)
+    }
+
+    fn rocksdb_env_set_high_priority_background_threads(env: &EnvHandle, threads: c_int) {
+        env.threads(|kept| kept.high = threads);
+    }
+
+    fn rocksdb_env_get_high_priority_background_threads(env: &EnvHandle) -> c_int {
+        env.threads(|kept| kept.high)
+    }
+
+    fn rocksdb_env_set_bottom_priority_background_threads(env: &EnvHandle, threads: c_int) {
+        env.threads(|kept| kept.bottom = threads);
+    }
+
+    fn rocksdb_env_get_bottom_priority_background_threads(env: &EnvHandle) -> c_int {
+        env.threads(|kept| kept.bottom)
+    }
+
+    /// The env has no threads: a database's own are joined when it is closed.
+    fn rocksdb_env_join_all_threads(_env: &EnvHandle) {}
+
+    fn rocksdb_envoptions_create() -> Box<EnvOptions> {
+        Box::new(EnvOptions)
+    }
+
+    fn rocksdb_envoptions_destroy(options: Option<Box<EnvOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_ratelimiter_create(bytes_per_second: i64, _refill_period_us: i64, _fairness: c_int) -> Box<RateLimiter> {
+        Box::new(RateLimiter { bytes_per_second })
+    }
+
+    fn rocksdb_ratelimiter_create_auto_tuned(
+        bytes_per_second: i64,
+        _refill_period_us: i64,
+        _fairness: c_int,
+    ) -> Box<RateLimiter> {
+        Box::new(RateLimiter { bytes_per_second })
+    }
+
+    fn rocksdb_ratelimiter_create_with_mode(
+        bytes_per_second: i64,
+        _refill_period_us: i64,
+        _fairness: c_int,
+        _mode: c_int,
+        _auto_tuned: bool,
+    ) -> Box<RateLimiter> {
+        Box::new(RateLimiter { bytes_per_second })
+    }
+
+    fn rocksdb_ratelimiter_destroy(limiter: Option<Box<RateLimiter>>) {
+        drop(limiter);
+    }
+
+    fn rocksdb_logger_destroy(logger: Option<Box<Logger>>) {
+        drop(logger);
+    }
+}

@@ -1,0 +1,23 @@
+//! RocksDB's C API over Spillway: `librocksdb.so`, with `include/rocksdb/c.h`.
+//!
+//! Names, signatures and behaviour are those of RocksDB 11. All that is unsafe is in [`boundary`], with what it takes for
+//! granted (K1 to K6); the other modules are grouped by the handles that C knows. What RocksDB has and Spillway does not
+//! is kept where a getter asks for it and warned about once (`options::kept`).
+
+mod batch;
+mod boundary;
+mod cache;
+mod database;
+mod env;
+mod extend;
+mod failure;
+mod free;
+mod iterator;
+mod job_options;
+mod memory;
+mod options;
+mod read_options;
+mod snapshot;
+mod statistics;
+mod text;
+mod write_options;

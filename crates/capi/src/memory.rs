@@ -1,0 +1,164 @@
+//! Memory of databases and caches: limits on it, and how much there is.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use spillway::{BlockCache, Db};
+
+use crate::boundary::{export, fallible, handles};
+use crate::cache::Cache;
+use crate::database::Database;
+
+/// `rocksdb_write_buffer_manager_t`: a limit on memtables. Each database opened with it has the limit for itself.
+#[derive(Clone)]
+pub struct WriteBufferManager(Arc<Mutex<Managed>>);
+
+struct Managed {
+    limit_bytes: usize,
+    allow_stall: bool,
+    costs_to_cache: bool,
+    databases: Vec<Weak<Db>>,
+}
+
+/// `rocksdb_memory_consumers_t`.
+#[derive(Default)]
+pub struct Consumers {
+    databases: Vec<Weak<Db>>,
+    caches: Vec<Arc<BlockCache>>,
+}
+
+/// `rocksdb_memory_usage_t`, in bytes.
+pub struct Usage {
+    memtables: u64,
+    unflushed: u64,
+    readers: u64,
+    caches: u64,
+}
+
+handles!(WriteBufferManager, Consumers, Usage);
+
+/// The sum of a property over all families of databases that are still open.
+fn sum(databases: &[Weak<Db>], property: &str) -> u64 {
+    let of = |db: Arc<Db>| -> u64 { db.families().iter().filter_map(|family| db.int_property(family, property)).sum() };
+    databases.iter().filter_map(Weak::upgrade).map(of).sum()
+}
+
+impl WriteBufferManager {
+    fn new(limit_bytes: usize, allow_stall: bool, costs_to_cache: bool) -> Box<WriteBufferManager> {
+        let managed = Managed { limit_bytes, allow_stall, costs_to_cache, databases: Vec::new() };
+        Box::new(WriteBufferManager(Arc::new(Mutex::new(managed))))
+    }
+
+    /// The limit in bytes, and whether writers wait at it.
+    pub fn limit(&self) -> (usize, bool) {
+        let managed = self.0.lock();
+        (managed.limit_bytes, managed.allow_stall)
+    }
+
+    pub fn watch(&self, db: &Arc<Db>) {
+        let databases = &mut self.0.lock().databases;
+        databases.retain(|known| known.strong_count() > 0);
+        databases.push(Arc::downgrade(db));
+    }
+
+    fn sum(&self, property: &str) -> usize {
+        let databases = self.0.lock().databases.clone();
+        usize::try_from(sum(&databases, property)).unwrap_or(usize::MAX)
+    }
+}
+
+export! {
+    fn rocksdb_write_buffer_manager_create(buffer_size: usize, allow_stall: bool) -> Box<WriteBufferManager> {
+        WriteBufferManager::new(buffer_size, allow_stall, false)
+    }
+
+    fn rocksdb_write_buffer_manager_create_with_cache(
+        buffer_size: usize,
+        cache: Option<&Cache>,
+        allow_stall: bool,
+    ) -> Box<WriteBufferManager> {
+        WriteBufferManager::new(buffer_size, allow_stall, cache.is_some())
+    }
+
+    fn rocksdb_write_buffer_manager_destroy(manager: Option<Box<WriteBufferManager>>) {
+        drop(manager);
+    }
+
+    fn rocksdb_write_buffer_manager_enabled(manager: &WriteBufferManager) -> bool {
+        manager.limit().0 > 0
+    }
+
+    fn rocksdb_write_buffer_manager_cost_to_cache(manager: &WriteBufferManager) -> bool {
+        manager.0.lock().costs_to_cache
+    }
+
+    fn rocksdb_write_buffer_manager_buffer_size(manager: &WriteBufferManager) -> usize {
+        manager.limit().0
+    }
+
+    fn rocksdb_write_buffer_manager_memory_usage(manager: &WriteBufferManager) -> usize {
+        manager.sum("rocksdb.size-all-mem-tables")
+    }
+
+    fn rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager: &WriteBufferManager) -> usize {
+        manager.sum("rocksdb.cur-size-active-mem-table")
+    }
+
+    /// Databases opened from now on have the new limit.
+    fn rocksdb_write_buffer_manager_set_buffer_size(manager: &WriteBufferManager, buffer_size: usize) {
+        manager.0.lock().limit_bytes = buffer_size;
+    }
+
+    fn rocksdb_write_buffer_manager_set_allow_stall(manager: &WriteBufferManager, allow_stall: bool) {
+        manager.0.lock().allow_stall = allow_stall;
+    }
+
+    fn rocksdb_memory_consumers_create() -> Box<Consumers> {
+        Box::default()
+    }
+
+    fn rocksdb_memory_consumers_destroy(consumers: Option<Box<Consumers>>) {
+        drop(consumers);
+    }
+
+    fn rocksdb_memory_consumers_add_db(consumers: &mut Consumers, database: &Database) {
+        consumers.databases.push(Arc::downgrade(&database.db));
+    }
+
+    fn rocksdb_memory_consumers_add_cache(consumers: &mut Consumers, cache: &Cache) {
+        consumers.caches.push(cache.shared());
+    }
+
+    fn rocksdb_approximate_memory_usage_destroy(usage: Option<Box<Usage>>) {
+        drop(usage);
+    }
+
+    fn rocksdb_approximate_memory_usage_get_mem_table_total(usage: &Usage) -> u64 {
+        usage.memtables
+    }
+
+    fn rocksdb_approximate_memory_usage_get_mem_table_unflushed(usage: &Usage) -> u64 {
+        usage.unflushed
+    }
+
+    fn rocksdb_approximate_memory_usage_get_mem_table_readers_total(usage: &Usage) -> u64 {
+        usage.readers
+    }
+
+    fn rocksdb_approximate_memory_usage_get_cache_total(usage: &Usage) -> u64 {
+        usage.caches
+    }
+}
+
+fallible! {
+    fn rocksdb_approximate_memory_usage_create(consumers: &Consumers) -> Box<Usage> {
+        let mut caches: Vec<&Arc<BlockCache>> = consumers.caches.iter().collect();
+        caches.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        Ok(Box::new(Usage {
+            memtables: sum(&consumers.databases, "rocksdb.size-all-mem-tables"),
+            unflushed: sum(&consumers.databases, "rocksdb.cur-size-all-mem-tables"),
+            readers: sum(&consumers.databases, "rocksdb.estimate-table-readers-mem"),
+            caches: caches.iter().map(|cache| cache.usage() as u64).sum(),
+        }))
+    }
+}

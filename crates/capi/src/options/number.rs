@@ -1,0 +1,154 @@
+//! Values of options as C passes them: numbers of any of its types.
+
+use std::ffi::{c_char, c_double, c_int, c_uchar};
+
+use spillway::options::{
+    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, WalRecoveryMode,
+};
+
+/// A value between C's type and the option's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Integer(i128),
+    Real(f64),
+}
+
+impl Number {
+    fn integer(self) -> i128 {
+        match self {
+            Number::Integer(number) => number,
+            Number::Real(number) => number as i128,
+        }
+    }
+
+    fn real(self) -> f64 {
+        match self {
+            Number::Integer(number) => number as f64,
+            Number::Real(number) => number,
+        }
+    }
+
+    /// As option strings have it: truth values are words there.
+    pub fn text(self, is_flag: bool) -> String {
+        match self {
+            Number::Integer(number) if is_flag => (number != 0).to_string(),
+            Number::Integer(number) => number.to_string(),
+            Number::Real(number) => format!("{number:.6}"),
+        }
+    }
+}
+
+/// A number's type in C. What does not fit is cut to the nearest that does.
+pub trait CNumber: Copy {
+    fn number(self) -> Number;
+    fn of(number: Number) -> Self;
+}
+
+macro_rules! integers {
+    ($($type:ty),+) => {$(
+        impl CNumber for $type {
+            fn number(self) -> Number {
+                Number::Integer(self.into())
+            }
+
+            fn of(number: Number) -> $type {
+                number.integer().clamp(<$type>::MIN.into(), <$type>::MAX.into()) as $type
+            }
+        }
+    )+};
+}
+
+integers!(c_uchar, c_char, c_int, u32, i64, u64);
+
+impl CNumber for usize {
+    fn number(self) -> Number {
+        Number::Integer(self as i128)
+    }
+
+    fn of(number: Number) -> usize {
+        number.integer().clamp(0, usize::MAX as i128) as usize
+    }
+}
+
+impl CNumber for c_double {
+    fn number(self) -> Number {
+        Number::Real(self)
+    }
+
+    fn of(number: Number) -> c_double {
+        number.real()
+    }
+}
+
+/// An option of ours that C sets by a number.
+pub trait Field {
+    fn number(&self) -> Number;
+
+    /// False where the option cannot have that value; it stays as it was.
+    #[must_use]
+    fn take(&mut self, number: Number) -> bool;
+}
+
+impl Field for bool {
+    fn number(&self) -> Number {
+        Number::Integer((*self).into())
+    }
+
+    fn take(&mut self, number: Number) -> bool {
+        *self = number.integer() != 0;
+        true
+    }
+}
+
+macro_rules! integer_fields {
+    ($($type:ty),+) => {$(
+        impl Field for $type {
+            fn number(&self) -> Number {
+                Number::Integer(*self as i128)
+            }
+
+            fn take(&mut self, number: Number) -> bool {
+                let taken = <$type>::try_from(number.integer());
+                taken.is_ok_and(|taken| {
+                    *self = taken;
+                    true
+                })
+            }
+        }
+    )+};
+}
+
+integer_fields!(i32, u32, u64, usize);
+
+impl Field for f64 {
+    fn number(&self) -> Number {
+        Number::Real(*self)
+    }
+
+    fn take(&mut self, number: Number) -> bool {
+        *self = number.real();
+        true
+    }
+}
+
+/// What RocksDB numbers and we number alike. Values that we only read, or do not know, are refused.
+macro_rules! named {
+    ($($type:ty),+) => {$(
+        impl Field for $type {
+            fn number(&self) -> Number {
+                Number::Integer(<$type>::number(*self).into())
+            }
+
+            fn take(&mut self, number: Number) -> bool {
+                let known = u8::try_from(number.integer()).ok().and_then(<$type>::from_number);
+                let usable = known.filter(|choice| <$type>::by_name(choice.name()).is_ok());
+                usable.is_some_and(|choice| {
+                    *self = choice;
+                    true
+                })
+            }
+        }
+    )+};
+}
+
+named!(ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, WalRecoveryMode);

@@ -1,0 +1,245 @@
+//! Options that are objects: comparators, operators, caches, and representations of memtables and tables.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
+
+use spillway::metrics::Statistics;
+use spillway::options::{CompressionKind, CompressionList};
+use spillway::{UserOrder, merge};
+
+use super::Options;
+use super::kept::warn;
+use super::number::{CNumber, Field};
+use crate::boundary::array::{Array, Count};
+use crate::boundary::export;
+use crate::boundary::reply::Given;
+use crate::cache::Cache;
+use crate::env::{EnvHandle, Logger, RateLimiter};
+use crate::extend::comparator::CallbackOrder;
+use crate::extend::filter::{CallbackFilter, CallbackFilterFactory};
+use crate::extend::merge::CallbackMerge;
+use crate::extend::prefix::Prefix;
+use crate::memory::WriteBufferManager;
+use crate::statistics::{self, HistogramData};
+
+impl Options {
+    pub fn opened_statistics(&self) -> Option<Arc<Statistics>> {
+        self.statistics.lock().clone()
+    }
+
+    /// A compression by level; what is not written counts as none.
+    fn set_compressions(&mut self, numbers: &[c_int]) {
+        let kind = |&number: &c_int| {
+            let mut kind = CompressionKind::None;
+            if !kind.take(number.number()) {
+                warn("compression_per_level", &number.to_string());
+            }
+            kind
+        };
+        self.family.compression_per_level = CompressionList(numbers.iter().map(kind).collect());
+    }
+}
+
+export! {
+    /// The comparator stays the caller's.
+    fn rocksdb_options_set_comparator(options: &mut Options, comparator: Option<&CallbackOrder>) {
+        options.family.order = comparator.map_or(UserOrder::Bytewise, CallbackOrder::order);
+    }
+
+    /// The options own the operator from now on.
+    fn rocksdb_options_set_merge_operator(options: &mut Options, operator: Option<Box<CallbackMerge>>) {
+        options.family.merge_operator = operator.map(|operator| Arc::new(*operator) as _);
+    }
+
+    fn rocksdb_options_set_uint64add_merge_operator(options: &mut Options) {
+        options.family.merge_operator = merge::by_name("uint64add");
+    }
+
+    /// The filter stays the caller's.
+    fn rocksdb_options_set_compaction_filter(options: &mut Options, filter: Option<&CallbackFilter>) {
+        options.family.compaction_filter = filter.map(CallbackFilter::shared);
+    }
+
+    /// The options own the factory from now on.
+    fn rocksdb_options_set_compaction_filter_factory(
+        options: &mut Options,
+        factory: Option<Box<CallbackFilterFactory>>,
+    ) {
+        options.family.compaction_filter_factory = factory.map(|factory| Arc::new(*factory) as _);
+    }
+
+    /// The options own the extractor from now on.
+    fn rocksdb_options_set_prefix_extractor(options: &mut Options, extractor: Option<Box<Prefix>>) {
+        options.family.prefix_extractor = extractor.map(|extractor| extractor.extractor());
+    }
+
+    fn rocksdb_options_set_env(options: &mut Options, env: Option<&EnvHandle>) {
+        options.env = env.map(EnvHandle::env);
+    }
+
+    fn rocksdb_options_set_write_buffer_manager(options: &mut Options, manager: Option<&WriteBufferManager>) {
+        options.write_buffer_manager = manager.cloned();
+    }
+
+    fn rocksdb_options_set_row_cache(_options: &mut Options, cache: Option<&Cache>) {
+        if cache.is_some() {
+            warn("row_cache", "LRUCache");
+        }
+    }
+
+    fn rocksdb_options_set_blob_cache(_options: &mut Options, cache: Option<&Cache>) {
+        if cache.is_some() {
+            warn("blob_cache", "LRUCache");
+        }
+    }
+
+    fn rocksdb_options_set_ratelimiter(_options: &mut Options, limiter: Option<&RateLimiter>) {
+        if let Some(limiter) = limiter {
+            warn("rate_limiter_bytes_per_sec", &limiter.bytes_per_second().to_string());
+        }
+    }
+
+    fn rocksdb_options_set_info_log(_options: &mut Options, logger: Option<&Logger>) {
+        if logger.is_some() {
+            warn("info_log", "callback");
+        }
+    }
+
+    fn rocksdb_options_set_wal_dir(options: &mut Options, dir: &CStr) {
+        options.db.wal_dir = dir.to_string_lossy().into_owned();
+    }
+
+    fn rocksdb_options_set_db_log_dir(_options: &mut Options, dir: &CStr) {
+        if !dir.is_empty() {
+            warn("db_log_dir", &dir.to_string_lossy());
+        }
+    }
+
+    fn rocksdb_options_set_compression_per_level(options: &mut Options, levels: Array<c_int>, count: Count) {
+        options.set_compressions(levels.elements(count));
+    }
+
+    /// Levels from `first` on are compressed, those before it are not; negative for all.
+    fn rocksdb_options_set_min_level_to_compress(options: &mut Options, first: c_int) {
+        let Ok(first) = usize::try_from(first) else { return };
+        let compression = options.family.compression;
+        let kind = |level| if level < first { CompressionKind::None } else { compression };
+        options.family.compression_per_level = CompressionList((0..options.family.num_levels).map(kind).collect());
+    }
+
+    fn rocksdb_options_set_compression_options(
+        options: &mut Options,
+        window_bits: c_int,
+        level: c_int,
+        strategy: c_int,
+        max_dict_bytes: c_int,
+    ) {
+        let compression = &mut options.family.compression_opts;
+        (compression.window_bits, compression.level) = (window_bits, level);
+        compression.max_dict_bytes = u32::try_from(max_dict_bytes).unwrap_or(0);
+        if strategy != 0 {
+            warn("strategy", &strategy.to_string());
+        }
+    }
+
+    fn rocksdb_options_set_bottommost_compression_options(
+        _options: &mut Options,
+        window_bits: c_int,
+        level: c_int,
+        strategy: c_int,
+        max_dict_bytes: c_int,
+        enabled: bool,
+    ) {
+        if enabled {
+            let text = format!("{window_bits}:{level}:{strategy}:{max_dict_bytes}");
+            warn("bottommost_compression_opts", &text);
+        }
+    }
+
+    fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
+        _options: &mut Options,
+        bytes: c_int,
+        enabled: bool,
+    ) {
+        if enabled {
+            warn("bottommost_compression_opts", &format!("zstd_max_train_bytes={bytes}"));
+        }
+    }
+
+    fn rocksdb_options_set_memtable_vector_rep(options: &mut Options) {
+        options.family.memtable_factory = "vector".into();
+    }
+
+    /// Height and branching factor are those of RocksDB's lists in buckets; ours have none.
+    fn rocksdb_options_set_hash_skip_list_rep(
+        options: &mut Options,
+        bucket_count: usize,
+        _height: c_int,
+        _branching_factor: c_int,
+    ) {
+        options.family.memtable_factory = format!("hash_skiplist:{bucket_count}").into();
+    }
+
+    fn rocksdb_options_set_hash_link_list_rep(options: &mut Options, bucket_count: usize) {
+        options.family.memtable_factory = format!("hash_linkedlist:{bucket_count}").into();
+    }
+
+    /// Tables stay block-based: plain tables are not written.
+    fn rocksdb_options_set_plain_table_factory(
+        _options: &mut Options,
+        _user_key_len: u32,
+        _bloom_bits_per_key: c_int,
+        _hash_table_ratio: f64,
+        _index_sparseness: usize,
+        _huge_page_tlb_size: usize,
+        _encoding_type: c_char,
+        _full_scan_mode: bool,
+        _store_index_in_file: bool,
+    ) {
+        warn("table_factory", "PlainTable");
+    }
+
+    fn rocksdb_options_enable_statistics(options: &mut Options) {
+        options.db.statistics = true;
+    }
+
+    /// NULL where no database was opened with statistics.
+    fn rocksdb_options_statistics_get_string(options: &Options) -> Given<c_char> {
+        options.opened_statistics().map_or(Given::NONE, |statistics| Given::text(statistics.to_string()))
+    }
+
+    fn rocksdb_options_statistics_get_ticker_count(options: &Options, ticker: u32) -> u64 {
+        options.opened_statistics().map_or(0, |statistics| statistics::ticker(&statistics, ticker))
+    }
+
+    fn rocksdb_options_statistics_get_histogram_data(
+        options: &Options,
+        histogram: u32,
+        data: &mut HistogramData,
+    ) {
+        *data = options
+            .opened_statistics()
+            .map_or_else(HistogramData::default, |statistics| HistogramData::of(&statistics, histogram));
+    }
+
+    /// Named without `set` in RocksDB too.
+    fn rocksdb_options_compaction_readahead_size(options: &mut Options, bytes: usize) {
+        options.kept.set("compaction_readahead_size", bytes, READAHEAD_DEFAULT);
+    }
+
+    fn rocksdb_options_get_compaction_readahead_size(options: &Options) -> usize {
+        options.kept.get("compaction_readahead_size", READAHEAD_DEFAULT)
+    }
+
+    fn rocksdb_options_set_max_bytes_for_level_multiplier_additional(
+        _options: &mut Options,
+        levels: Array<c_int>,
+        count: Count,
+    ) {
+        if levels.elements(count).iter().any(|&factor| factor != 1) {
+            warn("max_bytes_for_level_multiplier_additional", "other than 1");
+        }
+    }
+}
+
+const READAHEAD_DEFAULT: usize = 2 << 20;

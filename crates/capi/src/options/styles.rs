@@ -1,0 +1,53 @@
+//! Options of compaction styles that are not done here, kept so that a caller gets what was set.
+
+use std::ffi::{c_int, c_uchar};
+
+use super::kept::Kept;
+use crate::boundary::settings::settings;
+use crate::boundary::{export, handles};
+
+/// Options of universal compaction.
+#[derive(Default)]
+pub struct Universal {
+    kept: Kept,
+}
+
+/// Options of FIFO compaction.
+#[derive(Default)]
+pub struct Fifo {
+    kept: Kept,
+}
+
+handles!(Universal, Fifo);
+
+settings! { Universal, "rocksdb_universal_compaction_options_";
+    size_ratio: c_int = 1;
+    min_merge_width: c_int = 2;
+    max_merge_width: c_int = c_int::MAX;
+    max_size_amplification_percent: c_int = 200;
+    compression_size_percent: c_int = -1;
+    stop_style: c_int = 1;
+}
+
+settings! { Fifo, "rocksdb_fifo_compaction_options_";
+    max_table_files_size: u64 = 1 << 30;
+    allow_compaction: c_uchar = 0;
+}
+
+export! {
+    fn rocksdb_universal_compaction_options_create() -> Box<Universal> {
+        Box::default()
+    }
+
+    fn rocksdb_universal_compaction_options_destroy(options: Option<Box<Universal>>) {
+        drop(options);
+    }
+
+    fn rocksdb_fifo_compaction_options_create() -> Box<Fifo> {
+        Box::default()
+    }
+
+    fn rocksdb_fifo_compaction_options_destroy(options: Option<Box<Fifo>>) {
+        drop(options);
+    }
+}

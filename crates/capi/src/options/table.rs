@@ -1,0 +1,146 @@
+//! `rocksdb_block_based_table_options_t`, and what goes into it: filters and caches.
+
+use std::ffi::{c_char, c_double, c_int, c_uchar};
+use std::sync::Arc;
+
+use spillway::BlockCache;
+use spillway::options::{FilterPolicy, TableOptions};
+
+use super::Options;
+use super::kept::{Kept, warn};
+use super::number::CNumber;
+use crate::boundary::settings::settings;
+use crate::boundary::{export, handles};
+use crate::cache::Cache;
+
+/// Options of block-based tables.
+#[derive(Clone, Default)]
+pub struct BlockBasedOptions {
+    pub table: TableOptions,
+    pub kept: Kept,
+    pub cache: Option<Arc<BlockCache>>,
+}
+
+/// A filter policy, until table options take it.
+pub struct Filter(FilterPolicy);
+
+handles!(BlockBasedOptions, Filter);
+
+settings! { BlockBasedOptions, "rocksdb_block_based_options_";
+    block_size: usize | u64 => table.block_size;
+    block_size_deviation: c_int => table.block_size_deviation;
+    block_restart_interval: c_int => table.block_restart_interval;
+    index_block_restart_interval: c_int => table.index_block_restart_interval;
+    metadata_block_size: u64 => table.metadata_block_size;
+    index_type: c_int => table.index_type;
+    data_block_index_type: c_int => table.data_block_index_type;
+    data_block_hash_table_util_ratio: c_double => table.data_block_hash_table_util_ratio;
+    checksum: c_char | c_int => table.checksum;
+    partition_filters: c_uchar => table.partition_filters;
+    whole_key_filtering: c_uchar => table.whole_key_filtering;
+    format_version: c_int | u32 => table.format_version;
+    cache_index_and_filter_blocks: c_uchar => table.cache_index_and_filter_blocks;
+    pin_l0_filter_and_index_blocks_in_cache: c_uchar => table.pin_l0_filter_and_index_blocks_in_cache;
+    enable_index_compression: c_uchar => table.enable_index_compression;
+    no_block_cache: c_uchar => table.no_block_cache;
+    verify_compression: c_uchar => table.verify_compression;
+
+    block_align: c_uchar = 0;
+    cache_index_and_filter_blocks_with_high_priority: c_uchar = 1;
+    decouple_partitioned_filters: c_uchar = 1;
+    detect_filter_construct_corruption: c_uchar = 0;
+    index_shortening: c_int = 1;
+    initial_auto_readahead_size: usize = 8 << 10;
+    max_auto_readahead_size: usize = 256 << 10;
+    num_file_reads_for_auto_readahead: u64 = 2;
+    optimize_filters_for_memory: c_uchar = 1;
+    pin_top_level_index_and_filter: c_uchar = 1;
+    prepopulate_block_cache: c_int = 0;
+    read_amp_bytes_per_bit: u32 = 0;
+    use_delta_encoding: c_uchar = 1;
+}
+
+impl BlockBasedOptions {
+    fn filter_by(&mut self, policy: FilterPolicy) {
+        self.table.filter_policy = policy;
+    }
+}
+
+impl Filter {
+    /// RocksDB makes no filter below half a bit for each key.
+    fn bloom(bits_per_key: f64) -> Box<Filter> {
+        const BITS_MIN: f64 = 0.5;
+        const BITS_MAX: f64 = 100.0;
+        let bits = Some(bits_per_key.min(BITS_MAX)).filter(|bits| *bits >= BITS_MIN);
+        Box::new(Filter(bits.map_or(FilterPolicy::NONE, FilterPolicy::bloom)))
+    }
+}
+
+export! {
+    fn rocksdb_block_based_options_create() -> Box<BlockBasedOptions> {
+        Box::default()
+    }
+
+    fn rocksdb_block_based_options_destroy(options: Option<Box<BlockBasedOptions>>) {
+        drop(options);
+    }
+
+    /// An older name of `data_block_hash_table_util_ratio`.
+    fn rocksdb_block_based_options_set_data_block_hash_ratio(options: &mut BlockBasedOptions, ratio: f64) {
+        options.table.data_block_hash_table_util_ratio = ratio;
+    }
+
+    fn rocksdb_block_based_options_set_top_level_index_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
+        options.kept.set("top_level_index_pinning_tier", tier, 0);
+    }
+
+    fn rocksdb_block_based_options_set_partition_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
+        options.kept.set("partition_pinning_tier", tier, 0);
+    }
+
+    fn rocksdb_block_based_options_set_unpartitioned_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
+        options.kept.set("unpartitioned_pinning_tier", tier, 0);
+    }
+
+    fn rocksdb_block_based_options_set_filter_policy(options: &mut BlockBasedOptions, policy: Option<Box<Filter>>) {
+        options.filter_by(policy.map_or(FilterPolicy::NONE, |filter| filter.0));
+    }
+
+    fn rocksdb_block_based_options_set_block_cache(options: &mut BlockBasedOptions, cache: Option<&Cache>) {
+        options.cache = cache.map(Cache::shared);
+    }
+
+    fn rocksdb_options_set_block_based_table_factory(options: &mut Options, table: Option<&BlockBasedOptions>) {
+        let table = table.cloned().unwrap_or_default();
+        options.family.table_factory = Default::default();
+        options.family.table = table.table;
+        options.table_kept = table.kept;
+        options.block_cache = table.cache;
+    }
+
+    fn rocksdb_filterpolicy_create_bloom(bits_per_key: f64) -> Box<Filter> {
+        Filter::bloom(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: f64) -> Box<Filter> {
+        Filter::bloom(bits_per_key)
+    }
+
+    /// Ribbon filters are read and not written: a bloom filter of the same rate of errors takes its place.
+    fn rocksdb_filterpolicy_create_ribbon(bloom_equivalent_bits_per_key: f64) -> Box<Filter> {
+        warn("filter_policy", &f64::number(bloom_equivalent_bits_per_key).text(false));
+        Filter::bloom(bloom_equivalent_bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_ribbon_hybrid(
+        bloom_equivalent_bits_per_key: f64,
+        bloom_before_level: c_int,
+    ) -> Box<Filter> {
+        warn("filter_policy", &format!("ribbonfilter:{bloom_equivalent_bits_per_key}:{bloom_before_level}"));
+        Filter::bloom(bloom_equivalent_bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_destroy(policy: Option<Box<Filter>>) {
+        drop(policy);
+    }
+}

@@ -1,0 +1,64 @@
+//! `rocksdb_readoptions_t`.
+
+use std::ffi::{c_int, c_uchar};
+
+use spillway::ReadOptions;
+
+use crate::boundary::settings::settings;
+use crate::boundary::{export, handles};
+use crate::options::kept::Kept;
+use crate::snapshot::SnapshotHandle;
+
+/// Options of a lookup or an iterator. They keep their snapshot alive, and copies of the bounds.
+#[derive(Default)]
+pub struct ReadSettings {
+    pub options: ReadOptions,
+    /// Iterators show what was written meanwhile whenever they seek.
+    pub tailing: bool,
+    kept: Kept,
+}
+
+handles!(ReadSettings);
+
+settings! { ReadSettings, "rocksdb_readoptions_";
+    verify_checksums: c_uchar => options.verify_checksums;
+    fill_cache: c_uchar => options.fill_cache;
+    prefix_same_as_start: c_uchar => options.prefix_same_as_start;
+    total_order_seek: c_uchar => options.total_order_seek;
+    readahead_size: usize => options.readahead_size;
+    max_skippable_internal_keys: u64 => options.max_skippable_internal_keys;
+    tailing: c_uchar => tailing;
+
+    async_io: c_uchar = 0;
+    background_purge_on_iterator_cleanup: c_uchar = 0;
+    auto_readahead_size: c_uchar = 1;
+    deadline: u64 = 0;
+    ignore_range_deletions: c_uchar = 0;
+    io_timeout: u64 = 0;
+    pin_data: c_uchar = 0;
+    read_tier: c_int = 0;
+}
+
+export! {
+    fn rocksdb_readoptions_create() -> Box<ReadSettings> {
+        Box::default()
+    }
+
+    fn rocksdb_readoptions_destroy(options: Option<Box<ReadSettings>>) {
+        drop(options);
+    }
+
+    /// NULL for the state when the read begins.
+    fn rocksdb_readoptions_set_snapshot(options: &mut ReadSettings, snapshot: Option<&SnapshotHandle>) {
+        options.options.snapshot = snapshot.map(|snapshot| snapshot.0.clone());
+    }
+
+    /// NULL for no bound.
+    fn rocksdb_readoptions_set_iterate_upper_bound(options: &mut ReadSettings, key[key_len]: Option<&[u8]>) {
+        options.options.iterate_upper_bound = key.map(<[u8]>::to_vec);
+    }
+
+    fn rocksdb_readoptions_set_iterate_lower_bound(options: &mut ReadSettings, key[key_len]: Option<&[u8]>) {
+        options.options.iterate_lower_bound = key.map(<[u8]>::to_vec);
+    }
+}
