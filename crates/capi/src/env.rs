@@ -119,6 +119,15 @@ export! {
         env.threads(|kept| kept.bottom)
     }
 
+    /// The env has no threads whose priority could be lowered.
+    fn rocksdb_env_lower_thread_pool_io_priority(_env: &EnvHandle) {}
+
+    fn rocksdb_env_lower_high_priority_thread_pool_io_priority(_env: &EnvHandle) {}
+
+    fn rocksdb_env_lower_thread_pool_cpu_priority(_env: &EnvHandle) {}
+
+    fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_env: &EnvHandle) {}
+
     /// The env has no threads: a database's own are joined when it is closed.
     fn rocksdb_env_join_all_threads(_env: &EnvHandle) {}
 

@@ -30,5 +30,6 @@
 #include "c/options.h"
 #include "c/settings.h"
 #include "c/extend.h"
+#include "c/files.h"
 
 #endif

@@ -74,11 +74,6 @@ impl<T> Array<T> {
         // SAFETY: K2: pointer and count come from one call.
         unsafe { slice::from_raw_parts(self.first, len) }
     }
-
-    /// `None` where the array is NULL.
-    pub fn optional<'a>(self, count: impl Into<Count>) -> Option<&'a [T]> {
-        (!self.first.is_null()).then(|| self.elements(count))
-    }
 }
 
 impl<T: Handle> Array<*const T> {
@@ -160,10 +155,5 @@ impl<T> OutArray<T> {
         }
         // SAFETY: K4, K2: room for `len` results, which may hold anything before.
         unsafe { slice::from_raw_parts_mut(self.first.cast(), len) }
-    }
-
-    /// `None` where the array is NULL.
-    pub fn optional_room<'a>(self, count: impl Into<Count>) -> Option<&'a mut [MaybeUninit<T>]> {
-        (!self.first.is_null()).then(|| self.room(count))
     }
 }

@@ -13,7 +13,7 @@ use crate::text::utf8;
 
 impl Database {
     fn create_family(&self, options: &Options, name: &CStr) -> Result<Box<FamilyHandle>, Failure> {
-        let created = self.db.create_family(utf8(name)?, options.family.clone());
+        let created = self.db.create_family(utf8(name)?, options.within_bounds());
         Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
     }
 }

@@ -35,7 +35,7 @@ impl Database {
 
     /// An error of a write.
     #[cold]
-    fn refused(&self, error: Error) -> Failure {
+    pub fn refused(&self, error: Error) -> Failure {
         match error.kind() {
             ErrorKind::ReadOnly if self.read_only => Failure::not_implemented(error.to_string()),
             // Only a write that was asked not to wait is refused like this.

@@ -60,7 +60,12 @@ impl Options {
         open
     }
 
-    fn vfs(&self) -> Arc<dyn spillway::vfs::Vfs> {
+    /// The family's options as a database takes them.
+    pub fn within_bounds(&self) -> FamilyOptions {
+        within_bounds(&self.family)
+    }
+
+    pub fn vfs(&self) -> Arc<dyn spillway::vfs::Vfs> {
         self.env.as_ref().map_or_else(|| OpenOptions::default().vfs, |env| env.vfs())
     }
 

@@ -44,6 +44,7 @@ settings! { Options, "rocksdb_options_";
     max_log_file_size: usize = 0;
     open_files_async: c_uchar = 0;
     recycle_log_file_num: usize = 0;
+    skip_checking_sst_file_sizes_on_db_open: c_uchar = 0;
     skip_stats_update_on_db_open: c_uchar = 0;
     statistics_level: c_int = STATISTICS_LEVEL_DEFAULT;
     stats_persist_period_sec: c_uint = 600;

@@ -32,6 +32,8 @@ settings! { Universal, "rocksdb_universal_compaction_options_";
 settings! { Fifo, "rocksdb_fifo_compaction_options_";
     max_table_files_size: u64 = 1 << 30;
     allow_compaction: c_uchar = 0;
+    max_data_files_size: u64 = 0;
+    use_kv_ratio_compaction: c_uchar = 0;
 }
 
 export! {

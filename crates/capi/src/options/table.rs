@@ -49,6 +49,8 @@ settings! { BlockBasedOptions, "rocksdb_block_based_options_";
     cache_index_and_filter_blocks_with_high_priority: c_uchar = 1;
     decouple_partitioned_filters: c_uchar = 1;
     detect_filter_construct_corruption: c_uchar = 0;
+    fail_if_no_udi_on_open: c_uchar = 0;
+    index_block_search_type: c_int = 0;
     index_shortening: c_int = 1;
     initial_auto_readahead_size: usize = 8 << 10;
     max_auto_readahead_size: usize = 256 << 10;
@@ -57,6 +59,7 @@ settings! { BlockBasedOptions, "rocksdb_block_based_options_";
     pin_top_level_index_and_filter: c_uchar = 1;
     prepopulate_block_cache: c_int = 0;
     read_amp_bytes_per_bit: u32 = 0;
+    separate_key_value_in_data_block: c_uchar = 0;
     use_delta_encoding: c_uchar = 1;
 }
 

@@ -116,6 +116,14 @@ ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_detect_filter_construct
     rocksdb_block_based_table_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_block_based_options_get_detect_filter_construct_corruption(
     rocksdb_block_based_table_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_fail_if_no_udi_on_open(
+    rocksdb_block_based_table_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_block_based_options_get_fail_if_no_udi_on_open(
+    rocksdb_block_based_table_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_index_block_search_type(
+    rocksdb_block_based_table_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_block_based_options_get_index_block_search_type(
+    rocksdb_block_based_table_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_index_shortening(
     rocksdb_block_based_table_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_block_based_options_get_index_shortening(
@@ -147,6 +155,10 @@ ROCKSDB_LIBRARY_API int rocksdb_block_based_options_get_prepopulate_block_cache(
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_read_amp_bytes_per_bit(
     rocksdb_block_based_table_options_t* options, uint32_t value);
 ROCKSDB_LIBRARY_API uint32_t rocksdb_block_based_options_get_read_amp_bytes_per_bit(
+    rocksdb_block_based_table_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_separate_key_value_in_data_block(
+    rocksdb_block_based_table_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_block_based_options_get_separate_key_value_in_data_block(
     rocksdb_block_based_table_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_use_delta_encoding(
     rocksdb_block_based_table_options_t* options, unsigned char value);
@@ -191,6 +203,14 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_fifo_compaction_options_get_max_table_files
 ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_allow_compaction(
     rocksdb_fifo_compaction_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_fifo_compaction_options_get_allow_compaction(
+    rocksdb_fifo_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_max_data_files_size(
+    rocksdb_fifo_compaction_options_t* options, uint64_t value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_fifo_compaction_options_get_max_data_files_size(
+    rocksdb_fifo_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction(
+    rocksdb_fifo_compaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction(
     rocksdb_fifo_compaction_options_t* options);
 
 /* rocksdb_cache_t: the block cache. RocksDB's kinds differ in locking and eviction; here there is one. */
@@ -239,6 +259,11 @@ ROCKSDB_LIBRARY_API void rocksdb_env_set_high_priority_background_threads(rocksd
 ROCKSDB_LIBRARY_API int rocksdb_env_get_high_priority_background_threads(rocksdb_env_t* env);
 ROCKSDB_LIBRARY_API void rocksdb_env_set_bottom_priority_background_threads(rocksdb_env_t* env, int threads);
 ROCKSDB_LIBRARY_API int rocksdb_env_get_bottom_priority_background_threads(rocksdb_env_t* env);
+/* The env has no threads whose priority could be lowered. */
+ROCKSDB_LIBRARY_API void rocksdb_env_lower_thread_pool_io_priority(rocksdb_env_t* env);
+ROCKSDB_LIBRARY_API void rocksdb_env_lower_high_priority_thread_pool_io_priority(rocksdb_env_t* env);
+ROCKSDB_LIBRARY_API void rocksdb_env_lower_thread_pool_cpu_priority(rocksdb_env_t* env);
+ROCKSDB_LIBRARY_API void rocksdb_env_lower_high_priority_thread_pool_cpu_priority(rocksdb_env_t* env);
 /* The env has no threads: a database's own are joined when it is closed. */
 ROCKSDB_LIBRARY_API void rocksdb_env_join_all_threads(rocksdb_env_t* env);
 ROCKSDB_LIBRARY_API rocksdb_envoptions_t* rocksdb_envoptions_create(void);

@@ -1,0 +1,33 @@
+//! `rocksdb_checkpoint_t`.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use spillway::Db;
+
+use crate::boundary::{export, fallible, handles};
+use crate::database::Database;
+use crate::text::path;
+
+/// Makes checkpoints of a database.
+pub struct Checkpoint(Arc<Db>);
+
+handles!(Checkpoint);
+
+export! {
+    fn rocksdb_checkpoint_object_destroy(checkpoint: Option<Box<Checkpoint>>) {
+        drop(checkpoint);
+    }
+}
+
+fallible! {
+    fn rocksdb_checkpoint_object_create(database: &Database) -> Box<Checkpoint> {
+        Ok(Box::new(Checkpoint(database.db.clone())))
+    }
+
+    /// Nothing need be flushed for a checkpoint, however long the log is: what the log holds is copied.
+    fn rocksdb_checkpoint_create(checkpoint: &Checkpoint, dir: &CStr, _log_size_for_flush: u64) {
+        checkpoint.0.checkpoint(path(dir))?;
+        Ok(())
+    }
+}

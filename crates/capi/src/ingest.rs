@@ -1,0 +1,89 @@
+//! Ingesting tables, and `rocksdb_ingestexternalfileoptions_t`.
+
+use std::ffi::{c_char, c_int, c_uchar};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use spillway::{Family, IngestOptions};
+
+use crate::boundary::array::{Array, Count};
+use crate::boundary::settings::settings;
+use crate::boundary::{export, fallible, handles};
+use crate::database::{Database, FamilyHandle};
+use crate::failure::Failure;
+use crate::options::kept::Kept;
+use crate::text::path;
+
+/// Options of an ingest. Tables join the family's queue, and no writer waits; where a level must be found at once
+/// (`allow_global_seqno` off, `fail_if_not_bottommost_level`) the call finds it.
+#[derive(Default)]
+pub struct IngestSettings {
+    options: IngestOptions,
+    kept: Kept,
+}
+
+handles!(IngestSettings);
+
+settings! { IngestSettings, "rocksdb_ingestexternalfileoptions_";
+    move_files: c_uchar => options.move_files;
+    link_files: c_uchar => options.link_files;
+    failed_move_fall_back_to_copy: c_uchar => options.failed_move_fall_back_to_copy;
+    snapshot_consistency: c_uchar => options.snapshot_consistency;
+    allow_global_seqno: c_uchar => options.allow_global_seqno;
+    allow_blocking_flush: c_uchar => options.allow_blocking_flush;
+    ingest_behind: c_uchar => options.ingest_behind;
+    write_global_seqno: c_uchar => options.write_global_seqno;
+    verify_checksums_before_ingest: c_uchar => options.verify_checksums_before_ingest;
+    verify_file_checksum: c_uchar => options.verify_file_checksum;
+    fail_if_not_bottommost_level: c_uchar => options.fail_if_not_bottommost_level;
+    allow_db_generated_files: c_uchar => options.allow_db_generated_files;
+    fill_cache: c_uchar => options.fill_cache;
+
+    file_opening_threads: c_int = 1;
+    verify_checksums_readahead_size: usize = 0;
+}
+
+impl Database {
+    fn ingest(
+        &self,
+        family: &Arc<Family>,
+        files: Array<*const c_char>,
+        count: Count,
+        settings: &IngestSettings,
+    ) -> Result<(), Failure> {
+        let files: Vec<PathBuf> = files.texts(count).map(|file| path(file).to_owned()).collect();
+        self.db.ingest(family, &files, &settings.options).map_err(|error| self.refused(error))?;
+        Ok(())
+    }
+}
+
+export! {
+    fn rocksdb_ingestexternalfileoptions_create() -> Box<IngestSettings> {
+        Box::default()
+    }
+
+    fn rocksdb_ingestexternalfileoptions_destroy(options: Option<Box<IngestSettings>>) {
+        drop(options);
+    }
+}
+
+fallible! {
+    fn rocksdb_ingest_external_file(
+        database: &Database,
+        files: Array<*const c_char>,
+        count: Count,
+        options: &IngestSettings,
+    ) {
+        database.ingest(database.default_family(), files, count, options)
+    }
+
+    fn rocksdb_ingest_external_file_cf(
+        database: &Database,
+        family: &FamilyHandle,
+        files: Array<*const c_char>,
+        count: Count,
+        options: &IngestSettings,
+    ) {
+        database.ingest(&family.0, files, count, options)
+    }
+}

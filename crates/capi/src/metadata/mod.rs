@@ -1,0 +1,4 @@
+//! What tables a database consists of.
+
+pub mod levels;
+pub mod live_files;

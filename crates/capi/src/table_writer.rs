@@ -1,0 +1,117 @@
+//! `rocksdb_sstfilewriter_t`: tables made outside of a database, to be ingested.
+
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use spillway::vfs::Vfs;
+use spillway::{FamilyOptions, TableWriter};
+
+use crate::boundary::argument::Out;
+use crate::boundary::{export, fallible, handles};
+use crate::env::EnvOptions;
+use crate::extend::comparator::CallbackOrder;
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::text::path;
+
+/// Makes one table after another.
+pub struct TableMaker {
+    vfs: Arc<dyn Vfs>,
+    options: FamilyOptions,
+    /// The table being written.
+    writer: Option<TableWriter>,
+    /// Bytes of the table that was finished last.
+    finished_bytes: u64,
+}
+
+handles!(TableMaker);
+
+impl TableMaker {
+    fn new(options: &Options) -> TableMaker {
+        TableMaker { vfs: options.vfs(), options: options.within_bounds(), writer: None, finished_bytes: 0 }
+    }
+
+    /// # Errors
+    /// No table is open.
+    fn table(&mut self) -> Result<&mut TableWriter, Failure> {
+        self.writer.as_mut().ok_or_else(|| Failure::invalid_argument("File is not opened"))
+    }
+
+    /// A file that is there is replaced.
+    fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
+        self.writer = None; // an unfinished table is removed
+        if self.vfs.exists(&file)? {
+            self.vfs.remove_file(&file)?;
+        }
+        self.writer = Some(TableWriter::create(self.vfs.clone(), file, &self.options)?);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        let writer = self.writer.take().ok_or_else(|| Failure::invalid_argument("File is not opened"))?;
+        self.finished_bytes = writer.finish()?.file_bytes;
+        Ok(())
+    }
+}
+
+export! {
+    fn rocksdb_sstfilewriter_create(_env: Option<&EnvOptions>, options: &Options) -> Box<TableMaker> {
+        Box::new(TableMaker::new(options))
+    }
+
+    fn rocksdb_sstfilewriter_create_with_comparator(
+        _env: Option<&EnvOptions>,
+        options: &Options,
+        comparator: Option<&CallbackOrder>,
+    ) -> Box<TableMaker> {
+        let mut maker = TableMaker::new(options);
+        maker.options.order = comparator.map_or_else(Default::default, CallbackOrder::order);
+        Box::new(maker)
+    }
+
+    /// A table that is not finished is removed.
+    fn rocksdb_sstfilewriter_destroy(writer: Option<Box<TableMaker>>) {
+        drop(writer);
+    }
+
+    /// About the bytes of the table so far; of none open, those of the last one.
+    fn rocksdb_sstfilewriter_file_size(writer: &TableMaker, bytes: Out<u64>) {
+        bytes.set(writer.writer.as_ref().map_or(writer.finished_bytes, TableWriter::estimated_bytes));
+    }
+}
+
+fallible! {
+    fn rocksdb_sstfilewriter_open(writer: &mut TableMaker, name: &CStr) {
+        writer.open(path(name).to_owned())
+    }
+
+    /// An older name of `put`.
+    fn rocksdb_sstfilewriter_add(writer: &mut TableMaker, key[key_len]: &[u8], value[value_len]: &[u8]) {
+        Ok(writer.table()?.put(key, value)?)
+    }
+
+    fn rocksdb_sstfilewriter_put(writer: &mut TableMaker, key[key_len]: &[u8], value[value_len]: &[u8]) {
+        Ok(writer.table()?.put(key, value)?)
+    }
+
+    fn rocksdb_sstfilewriter_merge(writer: &mut TableMaker, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
+        Ok(writer.table()?.merge(key, operand)?)
+    }
+
+    fn rocksdb_sstfilewriter_delete(writer: &mut TableMaker, key[key_len]: &[u8]) {
+        Ok(writer.table()?.delete(key)?)
+    }
+
+    fn rocksdb_sstfilewriter_delete_range(
+        writer: &mut TableMaker,
+        start[start_len]: &[u8],
+        end[end_len]: &[u8],
+    ) {
+        Ok(writer.table()?.delete_range(start, end)?)
+    }
+
+    fn rocksdb_sstfilewriter_finish(writer: &mut TableMaker) {
+        writer.finish()
+    }
+}
