@@ -1,0 +1,195 @@
+/* Caches, envs, memory limits and statistics. */
+
+#include "check.h"
+
+static char* error;
+static rocksdb_readoptions_t* read;
+static rocksdb_writeoptions_t* write;
+
+static void test_caches(char** argv) {
+    size_t len;
+    rocksdb_lru_cache_options_t* lru = rocksdb_lru_cache_options_create();
+    rocksdb_hyper_clock_cache_options_t* clock = rocksdb_hyper_clock_cache_options_create(1 << 20, 4096);
+    rocksdb_cache_t *cache, *other;
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_t* db;
+    rocksdb_lru_cache_options_set_capacity(lru, 8 << 20);
+    rocksdb_lru_cache_options_set_num_shard_bits(lru, 2);
+    cache = rocksdb_cache_create_lru_opts(lru);
+    CHECK(rocksdb_cache_get_capacity(cache) == 8 << 20);
+    rocksdb_cache_set_capacity(cache, 4 << 20);
+    CHECK(rocksdb_cache_get_capacity(cache) == 4 << 20);
+    rocksdb_hyper_clock_cache_options_set_capacity(clock, 2 << 20);
+    rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(clock, 100);
+    rocksdb_hyper_clock_cache_options_set_num_shard_bits(clock, 1);
+    other = rocksdb_cache_create_hyper_clock_opts(clock);
+    CHECK(rocksdb_cache_get_capacity(other) == 2 << 20);
+    rocksdb_cache_destroy(other);
+    rocksdb_cache_destroy(rocksdb_cache_create_hyper_clock(1 << 20, 0));
+    rocksdb_cache_destroy(rocksdb_cache_create_lru_with_strict_capacity_limit(1 << 20));
+    other = rocksdb_cache_create_lru(0);
+    rocksdb_cache_disown_data(other);
+    rocksdb_options_set_row_cache(options, other);
+    rocksdb_options_set_blob_cache(options, other);
+    rocksdb_cache_destroy(other);
+
+    /* A database reads through the cache that it was given, also after the handle is gone. */
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_block_based_options_set_block_cache(table, cache);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    db = rocksdb_open(options, path_in(argv, "cached"), &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
+    rocksdb_flush(db, flush, &error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
+    CHECK(rocksdb_cache_get_usage(cache) > 0);
+    CHECK(rocksdb_cache_get_pinned_usage(cache) <= rocksdb_cache_get_usage(cache));
+    rocksdb_cache_destroy(cache);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
+    rocksdb_close(db);
+    rocksdb_lru_cache_options_destroy(lru);
+    rocksdb_hyper_clock_cache_options_destroy(clock);
+    rocksdb_block_based_options_destroy(table);
+    rocksdb_options_destroy(options);
+    rocksdb_flushoptions_destroy(flush);
+}
+
+static void test_envs(void) {
+    size_t len;
+    rocksdb_env_t *env = rocksdb_create_default_env(), *memory = rocksdb_create_mem_env();
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_t* db;
+    rocksdb_env_set_background_threads(env, 3);
+    rocksdb_env_set_low_priority_background_threads(env, 4);
+    rocksdb_env_set_high_priority_background_threads(env, 5);
+    rocksdb_env_set_bottom_priority_background_threads(env, 6);
+    CHECK(rocksdb_env_get_background_threads(env) == 4 && rocksdb_env_get_low_priority_background_threads(env) == 4);
+    CHECK(rocksdb_env_get_high_priority_background_threads(env) == 5);
+    CHECK(rocksdb_env_get_bottom_priority_background_threads(env) == 6);
+    rocksdb_env_lower_thread_pool_io_priority(env);
+    rocksdb_env_lower_high_priority_thread_pool_io_priority(env);
+    rocksdb_env_lower_thread_pool_cpu_priority(env);
+    rocksdb_env_lower_high_priority_thread_pool_cpu_priority(env);
+    rocksdb_env_join_all_threads(env);
+    rocksdb_options_set_env(options, env);
+    rocksdb_env_destroy(env);
+
+    rocksdb_options_set_env(options, memory);
+    rocksdb_options_set_create_if_missing(options, 1);
+    db = rocksdb_open(options, "/in/memory", &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
+    rocksdb_close(db);
+    rocksdb_destroy_db(options, "/in/memory", &error);
+    CHECK_OK(error);
+    rocksdb_options_destroy(options);
+    rocksdb_env_destroy(memory);
+}
+
+static void test_limiters(void) {
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(1 << 20, 100000, 10);
+    rocksdb_options_set_ratelimiter(options, limiter);
+    rocksdb_ratelimiter_destroy(limiter);
+    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_auto_tuned(1 << 20, 100000, 10));
+    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_with_mode(1 << 20, 100000, 10, 0, 1));
+    rocksdb_options_set_info_log(options, NULL);
+    rocksdb_logger_destroy(NULL);
+    rocksdb_options_destroy(options);
+}
+
+static void test_memory(char** argv) {
+    rocksdb_cache_t* cache = rocksdb_cache_create_lru(1 << 20);
+    rocksdb_write_buffer_manager_t *manager = rocksdb_write_buffer_manager_create(16 << 20, 0), *costed;
+    rocksdb_memory_consumers_t* consumers = rocksdb_memory_consumers_create();
+    rocksdb_memory_usage_t* usage;
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_t* db;
+    CHECK(rocksdb_write_buffer_manager_enabled(manager) && !rocksdb_write_buffer_manager_cost_to_cache(manager));
+    CHECK(rocksdb_write_buffer_manager_buffer_size(manager) == 16 << 20);
+    rocksdb_write_buffer_manager_set_buffer_size(manager, 8 << 20);
+    rocksdb_write_buffer_manager_set_allow_stall(manager, 1);
+    CHECK(rocksdb_write_buffer_manager_buffer_size(manager) == 8 << 20);
+    costed = rocksdb_write_buffer_manager_create_with_cache(0, cache, 0);
+    CHECK(rocksdb_write_buffer_manager_cost_to_cache(costed) && !rocksdb_write_buffer_manager_enabled(costed));
+    rocksdb_write_buffer_manager_destroy(costed);
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_write_buffer_manager(options, manager);
+    db = rocksdb_open(options, path_in(argv, "limited"), &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
+    CHECK(rocksdb_write_buffer_manager_memory_usage(manager) > 0);
+    CHECK(rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager) > 0);
+    rocksdb_memory_consumers_add_db(consumers, db);
+    rocksdb_memory_consumers_add_cache(consumers, cache);
+    usage = rocksdb_approximate_memory_usage_create(consumers, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_approximate_memory_usage_get_mem_table_total(usage) > 0);
+    CHECK(rocksdb_approximate_memory_usage_get_mem_table_unflushed(usage) > 0);
+    CHECK(rocksdb_approximate_memory_usage_get_mem_table_readers_total(usage) == 0);
+    CHECK(rocksdb_approximate_memory_usage_get_cache_total(usage) == 0);
+    rocksdb_approximate_memory_usage_destroy(usage);
+    rocksdb_close(db);
+    CHECK(rocksdb_write_buffer_manager_memory_usage(manager) == 0);
+    rocksdb_memory_consumers_destroy(consumers);
+    rocksdb_write_buffer_manager_destroy(manager);
+    rocksdb_options_destroy(options);
+    rocksdb_cache_destroy(cache);
+}
+
+static void test_statistics(char** argv) {
+    enum { get_micros = 0, db_write_micros = 1 };
+    size_t len;
+    int i;
+    uint64_t keys = 0;
+    char* text;
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_statistics_histogram_data_t* data = rocksdb_statistics_histogram_data_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    CHECK(rocksdb_options_statistics_get_string(options) == NULL);
+    CHECK(rocksdb_options_statistics_get_ticker_count(options, 0) == 0);
+    rocksdb_options_enable_statistics(options);
+    db = rocksdb_open(options, path_in(argv, "counted"), &error);
+    CHECK_OK(error);
+    for (i = 0; i < 10; ++i) rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
+    text = rocksdb_options_statistics_get_string(options);
+    CHECK(text != NULL && strstr(text, "rocksdb.number.keys.written COUNT : 10") != NULL);
+    rocksdb_free(text);
+    for (i = 0; i < 300; ++i) keys += rocksdb_options_statistics_get_ticker_count(options, (uint32_t)i) == 10;
+    CHECK(keys >= 1);
+    rocksdb_options_statistics_get_histogram_data(options, get_micros, data);
+    CHECK(rocksdb_statistics_histogram_data_get_count(data) == 1);
+    rocksdb_options_statistics_get_histogram_data(options, db_write_micros, data);
+    CHECK(rocksdb_statistics_histogram_data_get_count(data) == 10);
+    CHECK(rocksdb_statistics_histogram_data_get_min(data) <= rocksdb_statistics_histogram_data_get_median(data));
+    CHECK(rocksdb_statistics_histogram_data_get_median(data) <= rocksdb_statistics_histogram_data_get_p95(data));
+    CHECK(rocksdb_statistics_histogram_data_get_p95(data) <= rocksdb_statistics_histogram_data_get_p99(data));
+    CHECK(rocksdb_statistics_histogram_data_get_p99(data) <= rocksdb_statistics_histogram_data_get_max(data));
+    CHECK(rocksdb_statistics_histogram_data_get_average(data) * 10 <=
+          (double)rocksdb_statistics_histogram_data_get_sum(data) + 0.001);
+    CHECK(rocksdb_statistics_histogram_data_get_std_dev(data) >= 0);
+    rocksdb_options_statistics_get_histogram_data(options, 79, data);
+    CHECK(rocksdb_statistics_histogram_data_get_count(data) == 0);
+    rocksdb_close(db);
+    rocksdb_statistics_histogram_data_destroy(data);
+    rocksdb_options_destroy(options);
+}
+
+int main(int argc, char** argv) {
+    if (argc < 2) return 2;
+    read = rocksdb_readoptions_create();
+    write = rocksdb_writeoptions_create();
+    test_caches(argv);
+    test_envs();
+    test_limiters();
+    test_memory(argv);
+    test_statistics(argv);
+    rocksdb_readoptions_destroy(read);
+    rocksdb_writeoptions_destroy(write);
+    return outcome("resources");
+}

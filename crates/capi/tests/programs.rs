@@ -1,0 +1,95 @@
+//! The C programs in `tests/c`, run against the library; together they call every function.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use common::{PROGRAMS, compile, library, run, source, succeed};
+
+const SIGABRT: i32 = 6;
+
+fn passes(name: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(name, dir.path());
+    let printed = succeed(run(&program, dir.path()).arg(dir.path()));
+    assert_eq!(printed.trim(), format!("ok {name}"));
+}
+
+#[test]
+fn basics() {
+    passes("basics");
+}
+
+#[test]
+fn batches() {
+    passes("batches");
+}
+
+#[test]
+fn extend() {
+    passes("extend");
+}
+
+#[test]
+fn families() {
+    passes("families");
+}
+
+#[test]
+fn files() {
+    passes("files");
+}
+
+#[test]
+fn options() {
+    passes("options");
+}
+
+#[test]
+fn resources() {
+    passes("resources");
+}
+
+/// The functions of the API that `nm` lists with these flags.
+fn functions(flags: &[&str], file: &std::path::Path) -> BTreeSet<String> {
+    let listed = succeed(Command::new("nm").args(flags).arg(file));
+    let names = listed.lines().filter_map(|line| line.split_whitespace().last());
+    names.filter(|name| name.starts_with("rocksdb_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_programs_call_every_function() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut called = BTreeSet::new();
+    for name in PROGRAMS {
+        let object = dir.path().join(format!("{name}.o"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-c", "-I"]).arg(common::headers()).arg(source(name)).arg("-o").arg(&object);
+        succeed(&mut compiler);
+        called.extend(functions(&["--undefined-only"], &object));
+    }
+    let exported = functions(&["--dynamic", "--defined-only"], &library());
+    let untested: Vec<_> = exported.difference(&called).collect();
+    assert!(exported.len() > 500 && untested.is_empty(), "no program calls {untested:#?}");
+}
+
+#[test]
+fn a_null_handle_ends_the_process_with_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile("death", dir.path());
+    for (how, expected) in [
+        ("get", "rocksdb_get: the argument `database` is NULL"),
+        ("iter_next", "rocksdb_iter_next: the argument `iterator` is NULL"),
+        ("batch_key", "rocksdb_writebatch_put: the argument `key` is NULL"),
+        ("setter", "rocksdb_options_set_num_levels: the argument `options` is NULL"),
+        ("name", "rocksdb_open: the argument `name` is NULL"),
+    ] {
+        let output = run(&program, dir.path()).arg(how).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("librocksdb (Spillway): {expected}")), "{how}: {said}");
+        assert_eq!(output.status.signal(), Some(SIGABRT), "{how}");
+    }
+}
