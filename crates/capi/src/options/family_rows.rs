@@ -31,7 +31,7 @@ settings! { Options, "rocksdb_options_";
     optimize_filters_for_hits: c_int | c_uchar => family.optimize_filters_for_hits;
     compression_options_zstd_max_train_bytes: c_int => family.compression_opts.zstd_max_train_bytes;
 
-    arena_block_size: usize = 1 << 20;
+    arena_block_size: usize = 0;
     blob_compaction_readahead_size: u64 = 0;
     blob_compression_type: c_int = 0;
     blob_file_size: u64 = 256 << 20;

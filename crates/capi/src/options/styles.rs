@@ -23,11 +23,14 @@ handles!(Universal, Fifo);
 settings! { Universal, "rocksdb_universal_compaction_options_";
     size_ratio: c_int = 1;
     min_merge_width: c_int = 2;
-    max_merge_width: c_int = c_int::MAX;
+    max_merge_width: c_int = UNLIMITED;
     max_size_amplification_percent: c_int = 200;
     compression_size_percent: c_int = -1;
     stop_style: c_int = 1;
 }
+
+/// RocksDB has an unsigned number there, and C an `int`.
+const UNLIMITED: c_int = -1;
 
 settings! { Fifo, "rocksdb_fifo_compaction_options_";
     max_table_files_size: u64 = 1 << 30;

@@ -1,0 +1,44 @@
+/* Prints the default of every option that a library has a getter for, one a line: the library is the first argument. */
+
+#include <dlfcn.h>
+
+#include "check.h"
+
+/* The functions are looked up by name: they are those of that library, not of the one that this is linked with. */
+static void* library;
+
+static void* find(const char* prefix, const char* verb, const char* name) {
+    char symbol[256];
+    snprintf(symbol, sizeof symbol, "%s%s%s", prefix, verb, name);
+    return dlsym(library, symbol);
+}
+
+static void* create(const char* prefix) {
+    void* (*make)(void);
+    *(void**)&make = find(prefix, "create", "");
+    return make == NULL ? NULL : make();
+}
+
+int main(int argc, char** argv) {
+    void *options, *table, *universal, *fifo, *flush, *compact, *wait, *write, *read, *ingest;
+    if (argc < 2 || (library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) == NULL) return 2;
+    options = create("rocksdb_options_");
+    table = create("rocksdb_block_based_options_");
+    universal = create("rocksdb_universal_compaction_options_");
+    fifo = create("rocksdb_fifo_compaction_options_");
+    flush = create("rocksdb_flushoptions_");
+    compact = create("rocksdb_compactoptions_");
+    wait = create("rocksdb_wait_for_compact_options_");
+    write = create("rocksdb_writeoptions_");
+    read = create("rocksdb_readoptions_");
+    ingest = create("rocksdb_ingestexternalfileoptions_");
+#define ROW(handle, prefix, name, set_type, get_type, sample)                           \
+    {                                                                                   \
+        get_type (*get)(void*);                                                         \
+        *(void**)&get = handle == NULL ? NULL : find(#prefix, "get_", #name);           \
+        if (get != NULL) printf(#prefix #name " %.17g\n", (double)get(handle));         \
+    }
+#include "rows.inc"
+#undef ROW
+    return 0;
+}
