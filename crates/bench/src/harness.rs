@@ -3,8 +3,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result};
@@ -18,10 +17,11 @@ use crate::options::open_options;
 use crate::outcome::{Circumstances, Outcome};
 use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
 use crate::state;
+use crate::store::Direct;
 use crate::switches::Switches;
-use crate::tally::Tally;
-use crate::work::{BENCHMARKS, Benchmark, Ground, Thread};
-use crate::workload::{Rng, Values};
+use crate::work::threads::{base_of, run_threads};
+use crate::work::{BENCHMARKS, Benchmark, Ground};
+use crate::workload::Rng;
 
 /// Stands between the header and the benchmarks, as in db_bench's output.
 pub const HEADER_END: &str = "------------------------------------------------";
@@ -157,8 +157,8 @@ impl<'a> Session<'a> {
             Some(benchmark) => self.run(benchmark, text).map(Some),
             None => {
                 let (flags, memtable, vfs) = (self.flags, self.memtable, self.vfs.clone());
-                let ground = Ground::new(flags, memtable, vfs.as_ref());
-                state::run(name, self.open(false)?, &ground, text)
+                let ground = Ground { flags, vfs: vfs.as_ref() };
+                state::run(name, self.open(false)?, &ground, memtable, text)
             }
         }
     }
@@ -169,10 +169,10 @@ impl<'a> Session<'a> {
         let (vfs, memtable) = (self.vfs.clone(), self.memtable);
         let seed = self.rng.next() ^ base_of(benchmark.name);
         let db = self.open(benchmark.fresh)?;
-        let ground = Ground::new(&flags, memtable, vfs.as_ref());
+        let ground = Ground { flags: &flags, vfs: vfs.as_ref() };
         let switches_before = Switches::of(db);
         let cpu_before = processor_time();
-        let (total, background_writes) = run_threads(benchmark, db, &ground, seed)?;
+        let (total, background_writes) = run_threads(benchmark, &Direct::new(db, &flags), &ground, seed)?;
         let about = Circumstances {
             bench: benchmark.name,
             memtable,
@@ -190,48 +190,6 @@ impl<'a> Session<'a> {
         }
         Ok(outcome)
     }
-}
-
-/// Tells benchmarks apart that two processes start with the same seed: reads must not follow in the writes' steps.
-fn base_of(name: &str) -> u64 {
-    name.bytes().fold(0, |hash, byte| Rng::new(hash ^ u64::from(byte)).next())
-}
-
-/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended. Returns what
-/// the threads did together and how much that writer wrote.
-fn run_threads<'a>(benchmark: &Benchmark, db: &Db, ground: &Ground<'a>, seed: u64) -> Result<(Tally<'a>, Option<u64>)> {
-    let threads = ground.flags.threads;
-    let start = Barrier::new(threads + usize::from(benchmark.beside.is_some()));
-    let over = AtomicBool::new(false);
-    let family = db.default_family();
-    let run_one = |body: fn(&mut Thread<'_, 'a>) -> Result<()>, index: usize| -> Result<Tally<'a>> {
-        let mut rng = Rng::new(seed ^ (index as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        let values = Values::new(&mut rng, ground.flags.value_size, ground.flags.compression_ratio);
-        start.wait();
-        let tally = Tally::new(ground.vfs, ground.flags.histogram);
-        let mut thread = Thread { ground, db, family: &family, rng, values, tally, over: &over };
-        body(&mut thread)?;
-        thread.tally.end();
-        Ok(thread.tally)
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(benchmark.body, index))).collect();
-        let writer = benchmark.beside.map(|body| scope.spawn(move || run_one(body, threads)));
-        let ended: Vec<_> = workers.into_iter().map(join).collect();
-        over.store(true, Ordering::Relaxed);
-        let written = writer.map(join).transpose()?.map(|tally| tally.done);
-        let mut ended = ended.into_iter();
-        let mut total = ended.next().ok_or_else(|| Error::invalid_argument("--threads=0"))??;
-        for tally in ended {
-            total.merge(&tally?)?;
-        }
-        Ok((total, written))
-    })
-}
-
-/// What a thread did; its panic goes on here.
-pub fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

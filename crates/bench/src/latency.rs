@@ -1,16 +1,32 @@
 //! How long operations took: recorded in nanoseconds, printed in microseconds in db_bench's layout.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use base::{Error, Result};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Longest time told apart, in nanoseconds: longer ones count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Significant digits that are kept: the cells in use stay in the processor's nearest cache.
 const DIGITS: u8 = 2;
+
+/// The distribution of one kind of operation's times, in microseconds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Distribution {
+    pub count: u64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub p999_us: f64,
+    pub p9999_us: f64,
+    pub max_us: f64,
+}
+
+/// Distributions by what they are of (`read`, `write`, `seek`).
+pub type Distributions = BTreeMap<String, Distribution>;
 
 /// Times of one kind of operation.
 #[derive(Clone)]
@@ -46,6 +62,17 @@ impl Latencies {
 
     pub fn max_us(&self) -> f64 {
         self.0.max() as f64 / 1000.0
+    }
+
+    pub fn distribution(&self) -> Distribution {
+        Distribution {
+            count: self.count(),
+            p50_us: self.percentile_us(50.0),
+            p99_us: self.percentile_us(99.0),
+            p999_us: self.percentile_us(99.9),
+            p9999_us: self.percentile_us(99.99),
+            max_us: self.max_us(),
+        }
     }
 
     /// db_bench's block of text: summary, percentiles, a line for each of its buckets that is not empty.

@@ -108,9 +108,18 @@ pub fn reset_peak(vfs: &dyn Vfs) -> Result<()> {
 /// Bytes that this process has caused to be written to storage so far, as the kernel counts pages that were made dirty and
 /// not discarded since; none for file systems in memory. 0 where it does not tell.
 pub fn storage_bytes(vfs: &dyn Vfs) -> u64 {
+    io_count(vfs, "write_bytes").saturating_sub(io_count(vfs, "cancelled_write_bytes"))
+}
+
+/// Bytes that this process has passed to system calls that write; what it stores into mappings is not among them. 0 where the kernel
+/// does not tell.
+pub fn written_bytes(vfs: &dyn Vfs) -> u64 {
+    io_count(vfs, "wchar")
+}
+
+fn io_count(vfs: &dyn Vfs, name: &str) -> u64 {
     let io = proc_text(vfs, "/proc/self/io").unwrap_or_default();
-    let count = |name| io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default();
-    count("write_bytes").saturating_sub(count("cancelled_write_bytes"))
+    io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default()
 }
 
 /// The program that is running, and the arguments that begin a run of one of its benchmarks.

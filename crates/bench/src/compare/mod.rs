@@ -8,17 +8,17 @@ mod record;
 mod side;
 mod suite;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::{Error, Result};
 use memtable::factory_from_option_string;
 use vfs::{IfExists, IoClass, Vfs};
 
-pub use output::Distribution;
 pub use record::Record;
 
 use crate::flags::split_list;
+use crate::folder;
 use crate::machine::Occasion;
 use crate::sinks::json_of;
 use side::Side;
@@ -101,7 +101,7 @@ fn measure(vfs: &dyn Vfs, comparison: &Comparison, step: &Step, side: &Side) -> 
     let mut flags = step.flags(&comparison.flags);
     side.choose_memtable(&mut flags);
     let sections = side.run(vfs, &dir, &flags)?;
-    remove_database(vfs, &dir)?;
+    folder::remove(vfs, &dir)?;
     let mut records = Record::from_sections(side, step.name, sections.get(step.stage..).unwrap_or_default());
     for record in &mut records {
         record.flags = flags.join(" ");
@@ -125,12 +125,4 @@ impl Comparison {
     fn wants(&self, step: &str) -> bool {
         self.steps.as_ref().is_none_or(|names| names.split(',').any(|name| step.starts_with(name.trim())))
     }
-}
-
-/// Deletes a folder that holds files only.
-pub fn remove_database(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    for name in vfs.read_dir(dir)? {
-        vfs.remove_file(&dir.join(name))?;
-    }
-    vfs.remove_dir(dir)
 }

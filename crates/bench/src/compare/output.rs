@@ -1,8 +1,6 @@
 //! What db_bench prints, and this program after it.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use crate::latency::Distributions;
 
 /// A benchmark's line.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,20 +14,6 @@ pub struct Line {
     pub found: Option<u64>,
     pub switch_max_us: Option<f64>,
 }
-
-/// The distribution of one kind of operation's times, in microseconds.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Distribution {
-    pub count: u64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub p999_us: f64,
-    pub p9999_us: f64,
-    pub max_us: f64,
-}
-
-/// Distributions by what they are of (`read`, `write`, `seek`).
-pub type Distributions = BTreeMap<String, Distribution>;
 
 impl Line {
     /// Reads `name : 5.3 micros/op 189000 ops/sec 10.6 seconds 2000000 operations; 20.9 MB/s (5 of 9 found)`.
@@ -101,6 +85,7 @@ impl DistributionReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::Distribution;
 
     #[test]
     fn benchmark_lines_are_read() {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::output::Distributions;
 use super::side::{Section, Side};
 use super::suite::Suite;
+use crate::latency::Distributions;
 use crate::machine::Machine;
 
 /// What was measured, and under which conditions.

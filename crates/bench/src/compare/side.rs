@@ -9,8 +9,9 @@ use std::time::Duration;
 use base::{Error, ErrorKind, Result};
 use vfs::{IoClass, Vfs};
 
-use super::output::{DistributionReader, Distributions, Line};
+use super::output::{DistributionReader, Line};
 use crate::harness::HEADER_END;
+use crate::latency::Distributions;
 use crate::machine::{processor_time_of, this_program};
 
 /// RocksDB's event log, at most: it grows by a few hundred bytes per table.

@@ -14,9 +14,9 @@ use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
 use super::flags::IngestFlags;
 use super::record::LoadRecord;
-use crate::compare::remove_database;
-use crate::harness::join;
+use crate::folder;
 use crate::machine::{Setting, processor_time_of};
+use crate::work::threads::join;
 use crate::workload::{Rng, Values};
 
 /// Hexadecimal digits.
@@ -85,7 +85,7 @@ pub fn run(
             })?;
         }
     }
-    remove_database(vfs.as_ref(), &dir)
+    folder::remove(vfs.as_ref(), &dir)
 }
 
 fn ways(flags: &IngestFlags, ours: &Path, theirs: &Path) -> Result<Vec<Way>> {
@@ -200,7 +200,7 @@ fn measure(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, way: &Way, db: &Path) -> Res
     if way.ours {
         check_rows(flags, vfs, way, db)?;
     }
-    remove_database(vfs.as_ref(), db)?;
+    folder::remove(vfs.as_ref(), db)?;
     Ok((time, cpu))
 }
 

@@ -3,7 +3,6 @@
 
 mod flags;
 mod load;
-mod open_loop;
 mod overlap;
 mod record;
 mod tables;

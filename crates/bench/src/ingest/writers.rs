@@ -12,14 +12,15 @@ use spillway::{DEFAULT_FAMILY, Db, Family, IngestMode, IngestOptions, OpenOption
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::flags::{Bring, IngestFlags, Tables};
-use super::open_loop::{Patience, Schedule, Turns, drive};
 use super::record::{NONE, WritersRecord};
 use super::tables::{Entries, KEY_BYTES, TableSet, family_options, is_value_of};
 use super::waits::longest_wait;
 use crate::flags::choices::Named;
-use crate::harness::{join, processor_time};
+use crate::harness::processor_time;
 use crate::latency::Latencies;
 use crate::machine::Setting;
+use crate::open_loop::{Patience, Schedule, Turns, drive};
+use crate::work::threads::join;
 use crate::workload::KeyBuffer;
 
 /// From when the threads start to the first write.

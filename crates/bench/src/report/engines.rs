@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::compare::{Distribution, Record};
+use crate::compare::Record;
+use crate::latency::Distribution;
 use crate::medians::{in_order, median};
 
 /// All rounds of a benchmark on RocksDB and on Spillway with one memtable.

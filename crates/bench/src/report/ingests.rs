@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::ingest::{IngestRecord, LoadRecord, NONE, OverlapRecord, WritersRecord};
 use crate::medians::{in_order, median, spread};
-use crate::plot::{Panel, Plot, Series};
+use crate::plot::{Across, Panel, Plot, Series};
 
 /// The modes whose figures are set in relation to each other.
 const BLOCKING: &str = "blocking";
@@ -192,7 +192,7 @@ pub fn plot(records: &[IngestRecord]) -> Option<Plot> {
         title: "Writes beside ingests, by mode of the ingest".to_owned(),
         x_label: "percentile of all writes".to_owned(),
         y_label: "latency (logarithmic)".to_owned(),
-        categories,
+        across: Across::Categories(categories),
         panels,
         caption: vec![
             format!(
@@ -222,7 +222,7 @@ fn panel(tables: &str, sync: bool, runs: &[&WritersRecord]) -> Panel {
         let values = percentiles.chain([spread(&of(|run| run.max_us)).1]).collect();
         Series { name: mode.to_owned(), values }
     });
-    Panel { title: format!("{tables} tables, {rate} writes/s, {sync}"), series: series.collect() }
+    Panel { title: format!("{tables} tables, {rate} writes/s, {sync}"), series: series.collect(), marks: Vec::new() }
 }
 
 #[cfg(test)]

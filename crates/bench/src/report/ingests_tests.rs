@@ -66,7 +66,8 @@ fn writers_stand_beside_those_without_ingests_in_the_same_round() {
     );
     assert!(text.contains("(x.svg)"), "{text}");
     let plot = plot(&records).unwrap();
-    assert_eq!(plot.categories, ["p50", "p99", "p99.9", "p99.99", "longest"]);
+    let percentiles = ["p50", "p99", "p99.9", "p99.99", "longest"].map(str::to_owned).into();
+    assert_eq!(plot.across, crate::plot::Across::Categories(percentiles));
     let [panel] = &plot.panels[..] else { panic!("{plot:?}") };
     assert!(panel.title == "small tables, 20000 writes/s, not synced" && plot.caption[0].contains("3 round(s)"));
     let [none, flushable] = &panel.series[..] else { panic!("{plot:?}") };

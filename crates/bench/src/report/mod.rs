@@ -6,6 +6,7 @@ pub mod ingests;
 mod memtables;
 mod persists;
 pub mod restarts;
+pub mod sides;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,12 +22,13 @@ use crate::machine::Setting;
 use crate::memtable::{self, MemtableRecord};
 use crate::persist::{self, PersistRecord};
 use crate::restart::{self, RestartRecord};
+use crate::sides::SideRecord;
 
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
 const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 
 /// The parts of the document that are drawn, by the names in their markers.
-const SECTIONS: [&str; 7] = [
+const SECTIONS: [&str; 8] = [
     "figures",
     "figures of memtables",
     "figures of the engine with each memtable",
@@ -34,6 +36,7 @@ const SECTIONS: [&str; 7] = [
     "figures of ingests",
     "figures of flushes",
     "figures of restarts",
+    "figures side by side",
 ];
 
 /// Stands in a part of which no figures are kept.
@@ -49,6 +52,7 @@ struct Drawn {
     ingests: String,
     flushes: String,
     restarts: String,
+    sides: String,
     /// Files beside the document, and what is in them.
     pictures: Vec<(String, String)>,
 }
@@ -66,8 +70,16 @@ pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> 
     }
     let old = read_text(vfs, document, DOCUMENT_BYTES_MAX)?;
     let mut new = old.clone();
-    let texts =
-        [drawn.standard, drawn.memtables, drawn.engine, drawn.persist, drawn.ingests, drawn.flushes, drawn.restarts];
+    let texts = [
+        drawn.standard,
+        drawn.memtables,
+        drawn.engine,
+        drawn.persist,
+        drawn.ingests,
+        drawn.flushes,
+        drawn.restarts,
+        drawn.sides,
+    ];
     for (section, text) in SECTIONS.into_iter().zip(texts) {
         let text = if text.is_empty() { NOTHING.to_owned() } else { text };
         new = replace(&new, section, &text).map_err(|e| e.at_path(document))?;
@@ -107,6 +119,7 @@ impl Drawn {
             Some(persist::KIND) => self.persist.push_str(&persists::draw(name, &parse::<PersistRecord>(text)?)),
             Some(flush::KIND) => self.flushes.push_str(&flushes::draw(name, &parse::<FlushRecord>(text)?)),
             Some(restart::KIND) => self.restarts.push_str(&restarts::draw(name, &parse::<RestartRecord>(text)?)),
+            Some(crate::sides::KIND) => self.add_sides(name, &parse::<SideRecord>(text)?),
             Some(other) => {
                 return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
             }
@@ -128,6 +141,12 @@ impl Drawn {
         if let Some(plot) = ingests::plot(records) {
             self.pictures.push((picture, plot.svg()));
         }
+    }
+
+    fn add_sides(&mut self, name: &str, records: &[SideRecord]) {
+        let pictures = sides::pictures(name.trim_end_matches(".jsonl"), records);
+        self.sides.push_str(&sides::draw(name, records, &pictures));
+        self.pictures.extend(pictures.into_iter().map(|picture| (picture.name, picture.svg)));
     }
 }
 

@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use base::Result;
-use spillway::WriteBatch;
 use vfs::Vfs;
 
 use super::Thread;
+use crate::store::Store;
 use crate::tally::Operation;
 use crate::workload::KeyBuffer;
 
 /// Which key comes next.
-type NextKey = fn(&mut Thread<'_, '_>, u64) -> u64;
+type NextKey<S> = fn(&mut Thread<'_, '_, S>, u64) -> u64;
 
-pub fn in_order(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn in_order<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     fill(thread, |_, done| done)
 }
 
-pub fn random(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn random<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     fill(thread, |thread, _| thread.rng.below(thread.ground.flags.num))
 }
 
-fn fill(thread: &mut Thread<'_, '_>, next_key: NextKey) -> Result<()> {
-    let mut writer = Writer::new(thread);
+fn fill<S: Store>(thread: &mut Thread<'_, '_, S>, next_key: NextKey<S>) -> Result<()> {
+    let mut writer = Writer::new(thread)?;
     let mut extent = thread.extent(thread.ground.flags.writes_per_thread());
     let mut done = 0;
     loop {
@@ -35,9 +35,31 @@ fn fill(thread: &mut Thread<'_, '_>, next_key: NextKey) -> Result<()> {
     }
 }
 
+/// `--batch_size` deletions at a time.
+pub fn deletes<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    let mut key = thread.key_buffer();
+    let mut batch = thread.store.new_batch()?;
+    let mut extent = thread.extent(thread.ground.flags.writes_per_thread());
+    loop {
+        let wanted = extent.take(thread.ground.flags.batch_size, thread.ground.vfs);
+        if wanted == 0 {
+            return Ok(());
+        }
+        thread.tally.begin();
+        thread.store.clear(&mut batch);
+        for _ in 0..wanted {
+            let key = key.set(thread.rng.below(thread.ground.flags.num));
+            thread.store.add_delete(&mut batch, key);
+            thread.tally.bytes += key.len() as u64;
+        }
+        thread.store.write(&mut batch)?;
+        thread.tally.finish(Operation::Write, wanted)?;
+    }
+}
+
 /// Writes under random keys until the benchmark's threads have ended.
-pub fn until_over(thread: &mut Thread<'_, '_>) -> Result<()> {
-    let mut writer = Writer::new(thread);
+pub fn until_over<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    let mut writer = Writer::new(thread)?;
     while !thread.is_over() {
         writer.write(thread, 1, |thread, _| thread.rng.below(thread.ground.flags.num))?;
     }
@@ -45,37 +67,40 @@ pub fn until_over(thread: &mut Thread<'_, '_>) -> Result<()> {
 }
 
 /// A thread's batch and pace.
-pub struct Writer {
-    batch: WriteBatch,
+pub struct Writer<S: Store> {
+    batch: S::Batch,
     key: KeyBuffer,
     pace: Option<Pace>,
 }
 
-impl Writer {
-    pub fn new(thread: &Thread<'_, '_>) -> Self {
+impl<S: Store> Writer<S> {
+    pub fn new(thread: &Thread<'_, '_, S>) -> Result<Self> {
         let rate = thread.ground.flags.benchmark_write_rate_limit;
         let pace = (rate > 0).then(|| Pace { rate, start: thread.ground.vfs.now(), bytes: 0 });
-        Writer { batch: WriteBatch::new(), key: thread.key_buffer(), pace }
+        Ok(Writer { batch: thread.store.new_batch()?, key: thread.key_buffer(), pace })
     }
 
-    /// Writes a batch of `puts` values, under the numbers that `next_key` gives.
+    /// Writes `puts` values together, under the numbers that `next_key` gives.
     #[inline]
     pub fn write(
         &mut self,
-        thread: &mut Thread<'_, '_>,
+        thread: &mut Thread<'_, '_, S>,
         puts: u64,
-        mut next_key: impl FnMut(&mut Thread<'_, '_>, u64) -> u64,
+        mut next_key: impl FnMut(&mut Thread<'_, '_, S>, u64) -> u64,
     ) -> Result<()> {
         thread.tally.begin();
-        self.batch.clear();
-        let mut bytes = 0;
-        for nth in 0..puts {
-            let key = self.key.set(next_key(thread, nth));
-            let value = thread.values.next();
-            self.batch.put(thread.family.id(), key, value);
-            bytes += (key.len() + value.len()) as u64;
+        let bytes = puts * (thread.ground.flags.key_size + thread.ground.flags.value_size) as u64;
+        if puts == 1 {
+            let key = self.key.set(next_key(thread, 0));
+            thread.store.put(&mut self.batch, key, thread.values.next())?;
+        } else {
+            thread.store.clear(&mut self.batch);
+            for nth in 0..puts {
+                let key = self.key.set(next_key(thread, nth));
+                thread.store.add_put(&mut self.batch, key, thread.values.next());
+            }
+            thread.store.write(&mut self.batch)?;
         }
-        thread.db.write(&self.batch, &thread.ground.writes)?;
         thread.tally.bytes += bytes;
         thread.tally.finish(Operation::Write, puts)?;
         if let Some(pace) = &mut self.pace {

@@ -3,21 +3,58 @@
 mod fill;
 mod point;
 mod scan;
+pub mod threads;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::Result;
-use spillway::{Db, Family, ReadOptions, WriteOptions};
 use vfs::Vfs;
 
 use crate::flags::Flags;
+use crate::store::Store;
 use crate::tally::Tally;
 use crate::workload::{KeyBuffer, Rng, Values};
 
 /// Operations between looks at the clock where a benchmark runs for a given time.
 const OPERATIONS_PER_CLOCK: u64 = 1000;
+
+/// Entries of a batch of `fillbatch`, as in db_bench.
+const FILL_BATCH_ENTRIES: u64 = 1000;
+
+/// What a thread of a benchmark does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    WriteInOrder,
+    WriteRandom,
+    WriteUntilOver,
+    DeleteRandom,
+    GetRandom,
+    GetHot,
+    GetMany,
+    GetAndWrite,
+    WalkForward,
+    WalkBackward,
+    Seek,
+}
+
+impl Work {
+    fn run<S: Store>(self, thread: &mut Thread<'_, '_, S>) -> Result<()> {
+        match self {
+            Work::WriteInOrder => fill::in_order(thread),
+            Work::WriteRandom => fill::random(thread),
+            Work::WriteUntilOver => fill::until_over(thread),
+            Work::DeleteRandom => fill::deletes(thread),
+            Work::GetRandom => point::random(thread),
+            Work::GetHot => point::hot(thread),
+            Work::GetMany => point::many(thread),
+            Work::GetAndWrite => point::mixed(thread),
+            Work::WalkForward => scan::forward(thread),
+            Work::WalkBackward => scan::backward(thread),
+            Work::Seek => scan::seeks(thread),
+        }
+    }
+}
 
 /// A benchmark by its name.
 pub struct Benchmark {
@@ -27,151 +64,69 @@ pub struct Benchmark {
     pub fresh: bool,
     /// Changes what the flags say for this benchmark alone.
     pub adjust: fn(&mut Flags),
-    pub body: fn(&mut Thread<'_, '_>) -> Result<()>,
-    /// A writer that runs beside the threads until they end.
-    pub beside: Option<fn(&mut Thread<'_, '_>) -> Result<()>>,
+    pub work: Work,
+    /// Has a writer that runs beside the threads until they end.
+    pub beside_a_writer: bool,
 }
 
-const NO_CHANGE: fn(&mut Flags) = |_| {};
-
 pub const BENCHMARKS: &[Benchmark] = &[
+    fresh("fillseq", "writes num values in the order of their keys", Work::WriteInOrder),
+    fresh("fillrandom", "writes num values under random keys", Work::WriteRandom),
     Benchmark {
-        name: "fillseq",
-        about: "writes num values in the order of their keys",
-        fresh: true,
-        adjust: NO_CHANGE,
-        body: fill::in_order,
-        beside: None,
-    },
-    Benchmark {
-        name: "fillrandom",
-        about: "writes num values under random keys",
-        fresh: true,
-        adjust: NO_CHANGE,
-        body: fill::random,
-        beside: None,
-    },
-    Benchmark {
-        name: "fillsync",
-        about: "writes under num/1000 random keys, each write synced",
-        fresh: true,
         adjust: |flags| {
             flags.writes = i64::try_from(flags.writes_per_thread()).unwrap_or(i64::MAX);
             flags.num = (flags.num / 1000).max(1);
             flags.sync = true;
         },
-        body: fill::random,
-        beside: None,
+        ..fresh("fillsync", "writes under num/1000 random keys, each write synced", Work::WriteRandom)
     },
     Benchmark {
-        name: "overwrite",
-        about: "writes num values under random keys of a database that has them",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: fill::random,
-        beside: None,
+        adjust: |flags| flags.batch_size = FILL_BATCH_ENTRIES,
+        ..fresh("fillbatch", "writes num values in the order of their keys, 1000 a batch", Work::WriteInOrder)
     },
+    filled("overwrite", "writes num values under random keys of a database that has them", Work::WriteRandom),
+    filled("deleterandom", "deletes random keys", Work::DeleteRandom),
+    filled("readrandom", "looks up random keys", Work::GetRandom),
     Benchmark {
-        name: "readrandom",
-        about: "looks up random keys",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: point::random,
-        beside: None,
-    },
-    Benchmark {
-        name: "readmissing",
-        about: "looks up keys that are not there",
-        fresh: false,
         adjust: |flags| flags.key_size += 1,
-        body: point::random,
-        beside: None,
+        ..filled("readmissing", "looks up keys that are not there", Work::GetRandom)
     },
+    filled("readhot", "looks up random keys of the first hundredth", Work::GetHot),
+    filled("multireadrandom", "looks up random keys, batch_size at a time", Work::GetMany),
     Benchmark {
-        name: "multireadrandom",
-        about: "looks up random keys, batch_size at a time",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: point::many,
-        beside: None,
+        beside_a_writer: true,
+        ..filled("readwhilewriting", "looks up random keys beside a writer", Work::GetRandom)
     },
+    filled("readrandomwriterandom", "looks up and writes random keys in turns", Work::GetAndWrite),
+    filled("readseq", "steps through the database from its first key", Work::WalkForward),
+    filled("readreverse", "steps through the database from its last key", Work::WalkBackward),
+    filled("seekrandom", "seeks random keys, then takes seek_nexts steps", Work::Seek),
     Benchmark {
-        name: "readwhilewriting",
-        about: "looks up random keys beside a writer",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: point::random,
-        beside: Some(fill::until_over),
-    },
-    Benchmark {
-        name: "readrandomwriterandom",
-        about: "looks up and writes random keys in turns",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: point::mixed,
-        beside: None,
-    },
-    Benchmark {
-        name: "readseq",
-        about: "steps through the database from its first key",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: scan::forward,
-        beside: None,
-    },
-    Benchmark {
-        name: "readreverse",
-        about: "steps through the database from its last key",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: scan::backward,
-        beside: None,
-    },
-    Benchmark {
-        name: "seekrandom",
-        about: "seeks random keys, then takes seek_nexts steps",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: scan::seeks,
-        beside: None,
-    },
-    Benchmark {
-        name: "seekrandomwhilewriting",
-        about: "seeks random keys beside a writer",
-        fresh: false,
-        adjust: NO_CHANGE,
-        body: scan::seeks,
-        beside: Some(fill::until_over),
+        beside_a_writer: true,
+        ..filled("seekrandomwhilewriting", "seeks random keys beside a writer", Work::Seek)
     },
 ];
+
+/// On an empty database.
+const fn fresh(name: &'static str, about: &'static str, work: Work) -> Benchmark {
+    Benchmark { fresh: true, ..filled(name, about, work) }
+}
+
+/// On the database that is there.
+const fn filled(name: &'static str, about: &'static str, work: Work) -> Benchmark {
+    Benchmark { name, about, fresh: false, adjust: |_| {}, work, beside_a_writer: false }
+}
 
 /// What the threads of a benchmark share.
 pub struct Ground<'a> {
     pub flags: &'a Flags,
-    /// The memtable's option string.
-    pub memtable: &'a str,
     pub vfs: &'a dyn Vfs,
-    pub reads: ReadOptions,
-    pub writes: WriteOptions,
-}
-
-impl<'a> Ground<'a> {
-    pub fn new(flags: &'a Flags, memtable: &'a str, vfs: &'a dyn Vfs) -> Self {
-        Ground {
-            flags,
-            memtable,
-            vfs,
-            reads: ReadOptions { verify_checksums: flags.verify_checksum, ..ReadOptions::default() },
-            writes: WriteOptions { sync: flags.sync, disable_wal: flags.disable_wal, ..WriteOptions::default() },
-        }
-    }
 }
 
 /// A benchmark's thread.
-pub struct Thread<'t, 'a> {
+pub struct Thread<'t, 'a, S: Store> {
     pub ground: &'t Ground<'a>,
-    pub db: &'t Db,
-    pub family: &'t Arc<Family>,
+    pub store: &'t S,
     pub rng: Rng,
     pub values: Values,
     pub tally: Tally<'a>,
@@ -179,7 +134,7 @@ pub struct Thread<'t, 'a> {
     pub over: &'t AtomicBool,
 }
 
-impl Thread<'_, '_> {
+impl<S: Store> Thread<'_, '_, S> {
     fn key_buffer(&self) -> KeyBuffer {
         KeyBuffer::new(self.ground.flags.key_size)
     }

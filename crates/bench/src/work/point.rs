@@ -4,32 +4,40 @@ use base::Result;
 
 use super::Thread;
 use super::fill::Writer;
+use crate::store::Store;
 use crate::tally::Operation;
 use crate::workload::KeyBuffer;
 
-pub fn random(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn random<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    look_up_below(thread, thread.ground.flags.num)
+}
+
+/// Keys of which most caches hold all, as in db_bench: a hundredth.
+pub fn hot<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    look_up_below(thread, (thread.ground.flags.num / 100).max(1))
+}
+
+fn look_up_below<S: Store>(thread: &mut Thread<'_, '_, S>, end: u64) -> Result<()> {
     let mut key = thread.key_buffer();
     let mut extent = thread.extent(thread.ground.flags.reads_per_thread());
     while extent.take(1, thread.ground.vfs) > 0 {
-        look_up(thread, &mut key)?;
+        look_up(thread, &mut key, end)?;
     }
     Ok(())
 }
 
 #[inline]
-fn look_up(thread: &mut Thread<'_, '_>, key: &mut KeyBuffer) -> Result<()> {
+fn look_up<S: Store>(thread: &mut Thread<'_, '_, S>, key: &mut KeyBuffer, end: u64) -> Result<()> {
     thread.tally.begin();
-    let key = key.set(thread.rng.below(thread.ground.flags.num));
-    let value = thread.db.get(thread.family, key, &thread.ground.reads)?;
-    thread.tally.lookups(1, u64::from(value.is_some()));
-    if let Some(value) = value {
-        thread.tally.bytes += (key.len() + value.len()) as u64;
-    }
+    let key = key.set(thread.rng.below(end));
+    let bytes = &mut thread.tally.bytes;
+    let found = thread.store.get(key, |value| *bytes += (key.len() + value.len()) as u64)?;
+    thread.tally.lookups(1, u64::from(found));
     thread.tally.finish(Operation::Read, 1)
 }
 
 /// `--batch_size` keys at a time. The time of a batch is one time, as in db_bench.
-pub fn many(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn many<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     let batch = thread.ground.flags.batch_size;
     let mut keys: Vec<KeyBuffer> = (0..batch).map(|_| thread.key_buffer()).collect();
     let mut extent = thread.extent(thread.ground.flags.reads_per_thread());
@@ -44,27 +52,26 @@ pub fn many(thread: &mut Thread<'_, '_>) -> Result<()> {
             key.set(thread.rng.below(thread.ground.flags.num));
         }
         let asked: Vec<&[u8]> = keys.iter().map(KeyBuffer::bytes).collect();
-        let mut found = 0;
-        for (key, value) in asked.iter().zip(thread.db.multi_get(thread.family, &asked, &thread.ground.reads)?) {
-            if let Some(value) = value? {
-                found += 1;
-                thread.tally.bytes += (key.len() + value.len()) as u64;
-            }
-        }
+        let (mut found, mut bytes) = (0, 0);
+        thread.store.multi_get(&asked, |key, value| {
+            found += 1;
+            bytes += (key.len() + value.len()) as u64;
+        })?;
+        thread.tally.bytes += bytes;
         thread.tally.lookups(wanted, found);
         thread.tally.finish(Operation::Read, wanted)?;
     }
 }
 
 /// Reads and writes in turns, `--readwritepercent` of a hundred operations being reads.
-pub fn mixed(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn mixed<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     let mut key = thread.key_buffer();
-    let mut writer = Writer::new(thread);
+    let mut writer = Writer::new(thread)?;
     let mut extent = thread.extent(thread.ground.flags.mixed_per_thread());
     let mut nth = 0;
     while extent.take(1, thread.ground.vfs) > 0 {
         if nth % 100 < thread.ground.flags.readwritepercent {
-            look_up(thread, &mut key)?;
+            look_up(thread, &mut key, thread.ground.flags.num)?;
         } else {
             writer.write(thread, 1, |thread, _| thread.rng.below(thread.ground.flags.num))?;
         }

@@ -1,26 +1,26 @@
 //! Benchmarks that iterate.
 
 use base::Result;
-use spillway::DbIterator;
 
 use super::Thread;
+use crate::store::{Cursor, Store};
 use crate::tally::Operation;
 
-pub fn forward(thread: &mut Thread<'_, '_>) -> Result<()> {
-    walk(thread, DbIterator::seek_to_first, DbIterator::next)
+pub fn forward<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    walk(thread, |cursor| cursor.seek_to_first(), |cursor| cursor.next())
 }
 
-pub fn backward(thread: &mut Thread<'_, '_>) -> Result<()> {
-    walk(thread, DbIterator::seek_to_last, DbIterator::prev)
+pub fn backward<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
+    walk(thread, |cursor| cursor.seek_to_last(), |cursor| cursor.prev())
 }
 
-fn walk(
-    thread: &mut Thread<'_, '_>,
-    start: impl FnOnce(&mut DbIterator) -> bool,
-    step: impl Fn(&mut DbIterator) -> bool,
+fn walk<S: Store>(
+    thread: &mut Thread<'_, '_, S>,
+    start: impl FnOnce(&mut S::Cursor<'_>) -> bool,
+    step: impl Fn(&mut S::Cursor<'_>) -> bool,
 ) -> Result<()> {
     let reads = thread.ground.flags.reads_per_thread();
-    let mut iterator = thread.db.iter(thread.family, &thread.ground.reads)?;
+    let mut iterator = thread.store.cursor()?;
     let mut valid = start(&mut iterator);
     let mut done = 0;
     while valid && done < reads {
@@ -34,15 +34,15 @@ fn walk(
 }
 
 /// A new iterator for each seek, as in db_bench. The bytes of what it steps over are copied out, as db_bench does.
-pub fn seeks(thread: &mut Thread<'_, '_>) -> Result<()> {
+pub fn seeks<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     let mut key = thread.key_buffer();
     let mut sink = Vec::new();
     let mut extent = thread.extent(thread.ground.flags.reads_per_thread());
-    let step = if thread.ground.flags.reverse_iterator { DbIterator::prev } else { DbIterator::next };
+    let reverse = thread.ground.flags.reverse_iterator;
     while extent.take(1, thread.ground.vfs) > 0 {
         thread.tally.begin();
         let target = key.set(thread.rng.below(thread.ground.flags.num));
-        let mut iterator = thread.db.iter(thread.family, &thread.ground.reads)?;
+        let mut iterator = thread.store.cursor()?;
         let mut valid = iterator.seek(target);
         thread.tally.lookups(1, u64::from(valid && iterator.key() == target));
         let mut steps = 0;
@@ -51,7 +51,7 @@ pub fn seeks(thread: &mut Thread<'_, '_>) -> Result<()> {
             sink.extend_from_slice(iterator.key());
             sink.extend_from_slice(iterator.value());
             thread.tally.bytes += sink.len() as u64;
-            valid = step(&mut iterator);
+            valid = if reverse { iterator.prev() } else { iterator.next() };
             steps += 1;
         }
         std::hint::black_box(&sink);

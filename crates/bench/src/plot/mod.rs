@@ -1,8 +1,12 @@
 //! Pictures of times in SVG: panels side by side that share one logarithmic axis, a line for each series.
 
+pub mod bars;
+mod page;
+
 use std::fmt::Write;
 
 use crate::medians::in_order;
+use page::{HEAD, LEFT, RIGHT, WIDTH, escaped, page, style, text};
 
 /// A picture. Times are in microseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,49 +15,41 @@ pub struct Plot {
     pub x_label: String,
     pub y_label: String,
     /// What stands along the x axis of every panel.
-    pub categories: Vec<String>,
+    pub across: Across,
     pub panels: Vec<Panel>,
     /// Lines under the panels: the conditions.
     pub caption: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub enum Across {
+    Categories(Vec<String>),
+    /// Time from 0 to so many seconds.
+    Seconds(f64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     pub title: String,
     pub series: Vec<Series>,
+    /// Seconds at which something happened, where time is across.
+    pub marks: Vec<f64>,
 }
 
-/// A line: a value for each category. Series of one name look alike in every panel.
+/// A line: a value for each category, or for each of as many equal parts of the time. Series of one name look alike in every panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
     pub values: Vec<f64>,
 }
 
-const WIDTH: f64 = 960.0;
 const PANEL_HEIGHT: f64 = 280.0;
 const COLUMNS: usize = 2;
-/// Room left of a panel for the axis's numbers and its label.
-const LEFT: f64 = 78.0;
-const RIGHT: f64 = 16.0;
+/// Numbers under a panel with time across.
+const TICKS_MAX: f64 = 12.0;
 /// Room above a panel for its title, and below for the categories and the axis's label.
 const ABOVE: f64 = 34.0;
 const BELOW: f64 = 46.0;
-/// The picture's title and the legend.
-const HEAD: f64 = 64.0;
-const LINE_HEIGHT: f64 = 17.0;
-/// Letters of the caption's that fit into a line.
-const CAPTION_LETTERS: usize = 120;
-
-/// Told apart by those who do not see all colours, too (Okabe and Ito), and by their dashes.
-const STYLES: [(&str, &str); 6] = [
-    ("#555555", "6 4"),
-    ("#D55E00", ""),
-    ("#E69F00", "9 3"),
-    ("#0072B2", "3 3"),
-    ("#009E73", ""),
-    ("#CC79A7", "12 3 3 3"),
-];
 
 /// Powers of ten that an axis shows, the lowest and the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,36 +93,24 @@ impl Plot {
         let names = self.names();
         let decades =
             Decades::around(self.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| s.values.iter().copied()));
-        let caption: Vec<String> = self.caption.iter().flat_map(|line| wrapped(line, CAPTION_LETTERS)).collect();
         let rows = self.panels.len().div_ceil(COLUMNS);
-        let panels_end = HEAD + rows as f64 * PANEL_HEIGHT;
-        let height = panels_end + (caption.len() as f64 + 1.0) * LINE_HEIGHT;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-             font-family=\"sans-serif\" font-size=\"12\" fill=\"#222222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-        );
-        text(&mut svg, (WIDTH / 2.0, 22.0), "middle\" font-size=\"16\" font-weight=\"bold", &self.title);
-        legend(&mut svg, &names);
-        let columns = self.panels.len().clamp(1, COLUMNS);
-        let width = WIDTH / columns as f64;
-        for (at, panel) in self.panels.iter().enumerate() {
-            let frame = Frame {
-                x: (at % columns) as f64 * width + LEFT,
-                y: HEAD + (at / columns) as f64 * PANEL_HEIGHT + ABOVE,
-                width: width - LEFT - RIGHT,
-                height: PANEL_HEIGHT - ABOVE - BELOW,
-            };
-            self.axes(&mut svg, panel, frame, decades);
-            for series in &panel.series {
-                let style = names.iter().position(|name| *name == series.name).unwrap_or_default();
-                self.line(&mut svg, series, frame, decades, style);
+        page(&self.title, &names, rows as f64 * PANEL_HEIGHT, &self.caption, |svg| {
+            let columns = self.panels.len().clamp(1, COLUMNS);
+            let width = WIDTH / columns as f64;
+            for (at, panel) in self.panels.iter().enumerate() {
+                let frame = Frame {
+                    x: (at % columns) as f64 * width + LEFT,
+                    y: HEAD + (at / columns) as f64 * PANEL_HEIGHT + ABOVE,
+                    width: width - LEFT - RIGHT,
+                    height: PANEL_HEIGHT - ABOVE - BELOW,
+                };
+                self.axes(svg, panel, frame, decades);
+                for series in &panel.series {
+                    let nth = names.iter().position(|name| *name == series.name).unwrap_or_default();
+                    self.line(svg, series, frame, decades, nth);
+                }
             }
-        }
-        for (at, line) in caption.iter().enumerate() {
-            text(&mut svg, (LEFT, panels_end + (at as f64 + 1.0) * LINE_HEIGHT), "start", line);
-        }
-        svg.push_str("</svg>\n");
-        svg
+        })
     }
 
     /// Of all series, in the order in which they come.
@@ -143,9 +127,7 @@ impl Plot {
             let _ = writeln!(svg, "<path d=\"M{x:.1} {line:.1}H{:.1}\" stroke=\"#dddddd\" fill=\"none\"/>", x + width);
             text(svg, (x - 6.0, line + 4.0), "end", &microseconds(decade));
         }
-        for (at, category) in self.categories.iter().enumerate() {
-            text(svg, (self.x_of(at, frame), y + height + 16.0), "middle", category);
-        }
+        self.across.labels(svg, frame, &panel.marks);
         text(svg, (x + width / 2.0, y + height + 34.0), "middle", &self.x_label);
         let (label_x, label_y) = (x - LEFT + 14.0, y + height / 2.0);
         let turned = format!("middle\" transform=\"rotate(-90 {label_x:.1} {label_y:.1})");
@@ -153,51 +135,63 @@ impl Plot {
         let _ = writeln!(svg, "<path d=\"M{x:.1} {y:.1}v{height:.1}h{width:.1}\" stroke=\"#222222\" fill=\"none\"/>");
     }
 
-    fn line(&self, svg: &mut String, series: &Series, frame: Frame, decades: Decades, style: usize) {
+    fn line(&self, svg: &mut String, series: &Series, frame: Frame, decades: Decades, nth: usize) {
         let points: Vec<(f64, f64)> = series
             .values
             .iter()
             .enumerate()
-            .map(|(at, value)| (self.x_of(at, frame), frame.y + frame.height * (1.0 - decades.height(*value))))
+            .map(|(at, value)| {
+                let x = frame.x + frame.width * middle_of(at, series.values.len());
+                (x, frame.y + frame.height * (1.0 - decades.height(*value)))
+            })
             .collect();
         let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        let (colour, dashes) = STYLES.get(style % STYLES.len()).copied().unwrap_or_default();
+        let (colour, dashes) = style(nth);
         let _ = writeln!(
             svg,
             "<path d=\"M{}\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\" fill=\"none\"/>",
             path.join("L")
         );
-        for ((x, y), value) in points.iter().zip(&series.values) {
-            let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\">");
-            let _ = writeln!(svg, "<title>{}: {value:.1} µs</title></circle>", escaped(&series.name));
+        // Over time there are too many.
+        if let Across::Categories(_) = self.across {
+            for ((x, y), value) in points.iter().zip(&series.values) {
+                let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\">");
+                let _ = writeln!(svg, "<title>{}: {value:.1} µs</title></circle>", escaped(&series.name));
+            }
         }
     }
+}
 
-    fn x_of(&self, at: usize, frame: Frame) -> f64 {
-        frame.x + frame.width * (at as f64 + 0.5) / self.categories.len().max(1) as f64
+/// Where the middle of a part stands, of the whole width.
+fn middle_of(at: usize, parts: usize) -> f64 {
+    (at as f64 + 0.5) / parts.max(1) as f64
+}
+
+impl Across {
+    /// What stands under a panel, and its marks.
+    fn labels(&self, svg: &mut String, frame: Frame, marks: &[f64]) {
+        let Frame { x, y, width, height } = frame;
+        match self {
+            Across::Categories(categories) => {
+                for (at, category) in categories.iter().enumerate() {
+                    text(svg, (x + width * middle_of(at, categories.len()), y + height + 16.0), "middle", category);
+                }
+            }
+            Across::Seconds(end) => {
+                let x_of = |second: f64| x + width * second / end.max(f64::MIN_POSITIVE);
+                let step = (end / TICKS_MAX).ceil().max(1.0);
+                for second in (0..).map(|nth| f64::from(nth) * step).take_while(|second| second <= end) {
+                    text(svg, (x_of(second), y + height + 16.0), "middle", &format!("{second}"));
+                }
+                for mark in marks.iter().map(|second| x_of(*second)) {
+                    let _ = writeln!(
+                        svg,
+                        "<path d=\"M{mark:.1} {y:.1}v{height:.1}\" stroke=\"#999999\" stroke-dasharray=\"2 3\" fill=\"none\"/>"
+                    );
+                }
+            }
+        }
     }
-}
-
-fn legend(svg: &mut String, names: &[&str]) {
-    let step = (WIDTH - 2.0 * LEFT) / names.len().max(1) as f64;
-    for (at, name) in names.iter().enumerate() {
-        let x = LEFT + at as f64 * step;
-        let (colour, dashes) = STYLES.get(at % STYLES.len()).copied().unwrap_or_default();
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1} 44h34\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\" fill=\"none\"/>"
-        );
-        text(svg, (x + 40.0, 48.0), "start", name);
-    }
-}
-
-/// `anchor` may have more attributes behind it.
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(words));
-}
-
-fn escaped(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// A power of ten of microseconds, in the unit that suits it.
@@ -211,33 +205,18 @@ fn microseconds(decade: i32) -> String {
     format!("{} {unit}", 10f64.powi(decade - shift))
 }
 
-/// Splits between words into lines of so many letters at most; a longer word has a line of its own.
-fn wrapped(words: &str, letters: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn plot() -> Plot {
         let series = |name: &str, values: [f64; 2]| Series { name: name.to_owned(), values: values.into() };
-        let panel = |title: &str, series: Vec<Series>| Panel { title: title.to_owned(), series };
+        let panel = |title: &str, series: Vec<Series>| Panel { title: title.to_owned(), series, marks: Vec::new() };
         Plot {
             title: "Writes <beside> ingests".to_owned(),
             x_label: "percentile".to_owned(),
             y_label: "latency".to_owned(),
-            categories: ["p50", "max"].map(str::to_owned).into(),
+            across: Across::Categories(["p50", "max"].map(str::to_owned).into()),
             panels: vec![
                 panel("small", vec![series("none", [10.0, 100.0]), series("blocking", [10.0, 10_000.0])]),
                 panel("big", vec![series("blocking", [1.0, 1000.0])]),
@@ -285,12 +264,30 @@ mod tests {
     }
 
     #[test]
+    fn marks_stand_at_their_time() {
+        let over_time = Plot {
+            across: Across::Seconds(4.0),
+            panels: vec![Panel {
+                title: String::new(),
+                series: vec![Series { name: "p50".to_owned(), values: vec![1.0, 10.0] }],
+                marks: vec![0.0, 3.0],
+            }],
+            ..plot()
+        };
+        let svg = over_time.svg();
+        let width = WIDTH - LEFT - RIGHT;
+        let mark = |second: f64| format!("<path d=\"M{:.1} {:.1}v", LEFT + width * second / 4.0, HEAD + ABOVE);
+        assert!(svg.contains(&mark(0.0)) && svg.contains(&mark(3.0)), "{svg}");
+        assert!(svg.contains(&format!("<path d=\"M{:.1} ", LEFT + width / 4.0)), "the first half's middle: {svg}");
+        assert!(svg.contains(">4</text>") && !svg.contains("<circle"), "{svg}");
+    }
+
+    #[test]
     fn an_axis_spans_its_values() {
         assert_eq!(Decades::around([0.0, 5.0, 20.0].into_iter()), Decades { low: 0, high: 2 });
         assert_eq!(Decades::around([100.0].into_iter()), Decades { low: 2, high: 3 });
         assert_eq!(Decades::around([f64::NAN].into_iter()), Decades { low: 0, high: 1 });
         assert_eq!(Decades { low: 0, high: 2 }.height(0.0), 0.0);
         assert_eq!([-1, 0, 4, 6].map(microseconds), ["100 ns", "1 µs", "10 ms", "1 s"]);
-        assert_eq!(wrapped("aa bb cc dddddddd e", 5), ["aa bb", "cc", "dddddddd", "e"]);
     }
 }

@@ -1,0 +1,150 @@
+//! The results of `bench-compare`: libraries with RocksDB's C API side by side. One line of JSON for each run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::latency::Distributions;
+use crate::machine::Setting;
+
+/// What tells these lines from others in `bench/results`.
+pub const KIND: &str = "sides";
+
+/// What the figure of a run that stands for it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    #[default]
+    #[serde(rename = "ops/s")]
+    OpsPerSecond,
+    #[serde(rename = "rows/s")]
+    RowsPerSecond,
+    #[serde(rename = "ms to open")]
+    MsToOpen,
+    #[serde(rename = "us at p99.9")]
+    P999Us,
+    #[serde(rename = "MB on disk")]
+    MbOnDisk,
+}
+
+impl Unit {
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::OpsPerSecond => "ops/s",
+            Unit::RowsPerSecond => "rows/s",
+            Unit::MsToOpen => "ms to open",
+            Unit::P999Us => "\u{b5}s at p99.9",
+            Unit::MbOnDisk => "MB on disk",
+        }
+    }
+
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Unit::OpsPerSecond | Unit::RowsPerSecond)
+    }
+
+    /// How much better a figure is than another of the same unit: above 1 where it is.
+    pub fn advantage(self, figure: f64, over: f64) -> f64 {
+        let (better, worse) = if self.more_is_better() { (figure, over) } else { (over, figure) };
+        better / worse.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Writes that should have begun within a short time, in microseconds from when each should have.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Window {
+    pub at_s: f64,
+    pub writes: u64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub max_us: f64,
+}
+
+/// An ingest among writers: when it was called, and how long the call took.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Ingested {
+    pub at_s: f64,
+    pub took_ms: f64,
+}
+
+/// A line of JSON. Later fields may be added, those there keep their meaning.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct SideRecord {
+    /// The name that the library was given; the first is what the others are set in relation to.
+    pub lib: String,
+    /// What the library says that it is.
+    pub version: String,
+    pub workload: String,
+    /// Where there are several; else empty.
+    pub mode: String,
+    pub round: u32,
+    /// The figure that stands for the run.
+    pub figure: f64,
+    pub unit: Unit,
+    pub threads: usize,
+    pub ops: u64,
+    /// To the last acknowledgement.
+    pub wall_s: f64,
+    /// To the last acknowledgement, processor time of all threads.
+    pub cpu_us_per_op: f64,
+    /// To the end of flushes and compactions.
+    pub idle_wall_s: Option<f64>,
+    pub idle_cpu_us_per_op: Option<f64>,
+    /// By what was done: `read`, `write`, `seek`. Empty where single operations were not timed.
+    pub latency: Distributions,
+    pub found: Option<u64>,
+    pub background_writes: Option<u64>,
+    /// Of the keys and values that were written.
+    pub user_bytes: u64,
+    /// That the process had the kernel write to storage, to the end of flushes and compactions.
+    pub storage_bytes: u64,
+    /// That it passed to system calls that write.
+    pub call_bytes: u64,
+    /// Of the database's files, where that was looked at.
+    pub disk_bytes: Option<u64>,
+    /// The most memory the process held while it was measured.
+    pub peak_bytes: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ingests: Vec<Ingested>,
+    /// The option string that the library got.
+    pub options: String,
+    #[serde(flatten)]
+    pub setting: Setting,
+}
+
+impl SideRecord {
+    /// What was done, as it is called in tables.
+    pub fn name(&self) -> String {
+        if self.mode.is_empty() { self.workload.clone() } else { format!("{}: {}", self.workload, self.mode) }
+    }
+
+    /// The line for whoever watches.
+    pub fn text(&self) -> String {
+        format!(
+            "round {}  {:<28} {:<14} {:>12.1} {:<12} {:>8.3} us CPU/op  {:>7.1} MB written  {:>7.1} MB held",
+            self.round,
+            self.name(),
+            self.lib,
+            self.figure,
+            self.unit.name(),
+            self.cpu_us_per_op,
+            self.storage_bytes as f64 / 1e6,
+            self.peak_bytes as f64 / 1e6
+        )
+    }
+}
+
+/// The tables of a run, as they stand in the documentation.
+pub fn summary(records: &[SideRecord]) -> String {
+    crate::report::sides::tables(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_advantage_is_above_one_whatever_the_unit() {
+        assert_eq!(Unit::OpsPerSecond.advantage(300.0, 100.0), 3.0);
+        assert_eq!(Unit::MsToOpen.advantage(100.0, 300.0), 3.0);
+        assert_eq!(Unit::P999Us.advantage(300.0, 150.0), 0.5);
+    }
+}

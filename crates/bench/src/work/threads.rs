@@ -1,0 +1,62 @@
+//! The threads of a benchmark: started together, added up.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Error, Result};
+
+use super::{Benchmark, Ground, Thread, Work};
+use crate::store::Store;
+use crate::tally::Tally;
+use crate::workload::{Rng, Values};
+
+/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended. Returns what
+/// the threads did together and how much that writer wrote.
+///
+/// # Errors
+/// `InvalidArgument`: no threads are asked for. Otherwise the first failure of one.
+pub fn run_threads<'a, S: Store>(
+    benchmark: &Benchmark,
+    store: &S,
+    ground: &Ground<'a>,
+    seed: u64,
+) -> Result<(Tally<'a>, Option<u64>)> {
+    let threads = ground.flags.threads;
+    let start = Barrier::new(threads + usize::from(benchmark.beside_a_writer));
+    let over = AtomicBool::new(false);
+    let run_one = |work: Work, index: usize| -> Result<Tally<'a>> {
+        let mut rng = Rng::new(seed ^ (index as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let values = Values::new(&mut rng, ground.flags.value_size, ground.flags.compression_ratio);
+        start.wait();
+        let tally = Tally::new(ground.vfs, ground.flags.histogram);
+        let mut thread = Thread { ground, store, rng, values, tally, over: &over };
+        work.run(&mut thread)?;
+        thread.tally.end();
+        Ok(thread.tally)
+    };
+    std::thread::scope(|scope| {
+        let run_one = &run_one;
+        let workers: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(benchmark.work, index))).collect();
+        let beside = benchmark.beside_a_writer.then_some(Work::WriteUntilOver);
+        let writer = beside.map(|work| scope.spawn(move || run_one(work, threads)));
+        let ended: Vec<_> = workers.into_iter().map(join).collect();
+        over.store(true, Ordering::Relaxed);
+        let written = writer.map(join).transpose()?.map(|tally| tally.done);
+        let mut ended = ended.into_iter();
+        let mut total = ended.next().ok_or_else(|| Error::invalid_argument("--threads=0"))??;
+        for tally in ended {
+            total.merge(&tally?)?;
+        }
+        Ok((total, written))
+    })
+}
+
+/// What a thread did; its panic goes on here.
+pub fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Tells benchmarks apart that two processes start with the same seed: reads must not follow in the writes' steps.
+pub fn base_of(name: &str) -> u64 {
+    name.bytes().fold(0, |hash, byte| Rng::new(hash ^ u64::from(byte)).next())
+}

@@ -1,0 +1,15 @@
+//! A library with RocksDB's C API, loaded while the program runs, behind safe types. The only module with `unsafe` here: its premise
+//! is that the library keeps the contract of RocksDB's `c.h`, that every pointer passed was made by the same library, and that the
+//! types below borrow from each other as handles depend on each other.
+
+mod call;
+mod cursor;
+mod database;
+mod options;
+mod table;
+mod tables;
+
+pub use database::{Database, Habits};
+pub use options::Options;
+pub use table::Functions;
+pub use tables::TableFile;

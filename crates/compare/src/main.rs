@@ -1,0 +1,33 @@
+//! `bench-compare`: any number of libraries with RocksDB's C API, driven through it by the same operations, in turns, and set side by
+//! side. What may be compared is told by the command line; every run is a process of its own.
+
+mod child;
+mod flags;
+mod library;
+mod measure;
+mod option_text;
+mod parent;
+mod profile;
+mod spec;
+mod suite;
+mod tasks;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let vfs = vfs::RealVfs::new();
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let ended = match given.as_slice() {
+        [first, spec] if first == spec::CHILD => child::run(spec, &vfs),
+        _ => parent::run(&flags::Flags::parse(), &vfs),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What is measured, task by task. Each is given a run whose database's folder is as its workload says, and makes a record.
+
+pub mod ingest;
+pub mod load;
+pub mod restart;
+
+use base::Result;
+use bench::folder;
+use bench::sides::{SideRecord, Unit};
+use bench::work::threads::{base_of, run_threads};
+use bench::work::{Benchmark, Ground};
+
+use crate::child::Run;
+use crate::measure::{Meter, record_of, wait_until_idle};
+use crate::suite::Start;
+
+/// One of db_bench's.
+pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<SideRecord> {
+    let mut flags = run.flags.clone();
+    (benchmark.adjust)(&mut flags);
+    let options = run.options()?;
+    let database = run.open(&options, &flags)?;
+    let vfs = run.vfs.as_ref();
+    let seed = flags.seed ^ base_of(benchmark.name);
+    if start == Start::Filled {
+        // A process begins with an empty block cache, which is not what is to be measured.
+        let mut half = flags.clone();
+        half.reads = (half.reads / 2).max(1);
+        run_threads(benchmark, &database, &Ground { flags: &half, vfs }, seed ^ base_of("warm"))?;
+    }
+    let meter = Meter::start(vfs);
+    let (tally, background_writes) = run_threads(benchmark, &database, &Ground { flags: &flags, vfs }, seed)?;
+    let used = meter.read();
+    let wall = tally.ended.saturating_sub(tally.started);
+    let writes = tally.latencies().any(|(operation, _)| operation.name() == "write");
+    let entry = (flags.key_size + flags.value_size) as u64;
+    let record = SideRecord {
+        figure: tally.done as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE),
+        unit: Unit::OpsPerSecond,
+        background_writes,
+        user_bytes: if writes { tally.bytes } else { background_writes.unwrap_or_default() * entry },
+        ..record_of(&tally, flags.threads)
+    };
+    let settles = start != Start::Filled;
+    meter.finish(record, (wall, used.1), settles.then_some(&database))
+}
+
+/// Compacts a database in which every key was written once more since it was compacted. An operation is an entry.
+pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
+    let options = run.options()?;
+    let database = run.open(&options, &run.flags)?;
+    let vfs = run.vfs.as_ref();
+    let ops = run.fill_random(&database, "overwrite")?;
+    database.flush()?;
+    let meter = Meter::start(vfs);
+    database.compact();
+    let used = meter.read();
+    let figure = ops as f64 / used.0.as_secs_f64();
+    meter.finish(SideRecord { figure, unit: Unit::RowsPerSecond, threads: 1, ops, ..SideRecord::default() }, used, None)
+}
+
+/// Fills and overwrites at random; the figure is what the files come to once everything is compacted and the database closed.
+pub fn space(run: &Run<'_>) -> Result<SideRecord> {
+    let options = run.options()?;
+    let database = run.open(&options, &run.flags)?;
+    let vfs = run.vfs.as_ref();
+    let meter = Meter::start(vfs);
+    let ops = run.fill_random(&database, "fillrandom")? + run.fill_random(&database, "overwrite")?;
+    let used = meter.read();
+    let user_bytes = ops * (run.flags.key_size + run.flags.value_size) as u64;
+    let record = SideRecord { threads: run.flags.threads, ops, user_bytes, ..SideRecord::default() };
+    let record = meter.finish(record, used, Some(&database))?;
+    database.flush()?;
+    database.compact();
+    wait_until_idle(vfs, &database)?;
+    drop(database);
+    let disk_bytes = folder::bytes(vfs, &run.spec.db)?;
+    Ok(SideRecord { figure: disk_bytes as f64 / 1e6, unit: Unit::MbOnDisk, disk_bytes: Some(disk_bytes), ..record })
+}
