@@ -1,10 +1,14 @@
 # demo and test do all the set-up on a fresh machine with rustup.
 
-.PHONY: clients demo test
+.PHONY: clients compare demo test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost.
 demo:
 	./scripts/demo.sh
+
+# Beside Debian's RocksDB, through the C API of both.
+compare:
+	./scripts/compare.sh
 
 # Everything CI runs.
 test:
