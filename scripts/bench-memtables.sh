@@ -42,11 +42,16 @@ run_memtable() {
     done
 }
 
-# Beside Debian's db_bench, which has its skiplist.
+# Beside Debian's RocksDB, which has its skiplist; through the C API.
 run_engine() {
+    local memtable libs=() options=()
+    for memtable in ${memtables//,/ }; do
+        libs+=(--lib "$memtable=$(dirname "$bin")/librocksdb.so")
+        options+=(--options "$memtable=memtable_factory=$memtable")
+    done
     say "engine"
-    "$bin" compare --suite memtables --memtables "$memtables" --dir "$work/engine" --num $((5000000 / scale)) \
-        --reads $((200000 / scale)) --rounds 1 --out "$results/$day-engine-memtables.jsonl"
+    NUM=$((5000000 / scale)) ROUNDS=1 WORK="$work" NAME=engine-memtables RESULTS="$results" ./scripts/compare.sh "${libs[@]}" \
+        "${options[@]}" --reads $((200000 / scale)) --workloads fillrandom,readrandom,fillbatch,speedb_write,speedb_mixed,speedb_seek
 }
 
 run_persist() {

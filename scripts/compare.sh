@@ -4,7 +4,7 @@
 #
 #     scripts/compare.sh [FLAGS OF bench-compare...]      for example: --workloads fillrandom,readrandom --profile best
 #
-# NUM, ROUNDS: how much and how often. ROCKSDB_LIB: another library than Debian's. WORK: a folder on the file system to be measured. RESULTS is
+# NUM, ROUNDS: how much and how often. NAME: the end of the results' name. ROCKSDB_LIB: another library than Debian's. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +35,7 @@ rocksdb=$(find_rocksdb)
 say "building (release; the first time takes some minutes)"
 cargo build --release --package spillway-capi --package spillway-compare --package spillway-bench
 mkdir -p "$results"
-json=$results/$(date +%F)-sides.jsonl
+json=$results/$(date +%F)-${NAME:-sides}.jsonl
 "$built/bench-compare" --lib "rocksdb=$rocksdb" --lib "spillway=$built/librocksdb.so" --num "$num" --rounds "$rounds" \
     --db "$work/compare" --json "$json" "$@"
 say "kept in $json"

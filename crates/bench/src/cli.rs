@@ -1,4 +1,4 @@
-//! The command line: `db`, `memtable`, `persist`, `ingest`, `flush`, `restart`, `compare`, `report`.
+//! The command line: `db`, `memtable`, `persist`, `ingest`, `flush`, `restart`, `report`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use base::Result;
 use clap::Subcommand;
 
-use crate::compare::{self, Comparison};
 use crate::flags::{FlagSet, Flags, asks_for_help};
 use crate::flush::{self, FlushFlags};
 use crate::ingest::{self, IngestFlags};
@@ -73,11 +72,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
     },
-    /// Runs db_bench and this program in turns on the same flags, and keeps the figures as JSON lines.
-    Compare(Comparison),
     /// Draws the tables of docs/benchmarks.md from the kept figures.
     Report {
-        /// The folder of JSON lines that `compare` wrote.
+        /// The folder of JSON lines.
         #[arg(long, default_value = "bench/results")]
         results: PathBuf,
         /// The document whose marked part is replaced.
@@ -145,7 +142,6 @@ pub fn run(args: &Args) -> Result<()> {
             restart::run(&RestartFlags::parse(&given)?, &vfs)
         }
         Command::RestartFill { flags } => restart::fill_and_wait(&RestartFlags::parse(&texts(flags))?, &vfs),
-        Command::Compare(comparison) => compare::run(comparison, &vfs),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),
     }
 }

@@ -24,7 +24,7 @@ use crate::work::{BENCHMARKS, Benchmark, Ground};
 use crate::workload::Rng;
 
 /// Stands between the header and the benchmarks, as in db_bench's output.
-pub const HEADER_END: &str = "------------------------------------------------";
+const HEADER_END: &str = "------------------------------------------------";
 
 /// A line for each benchmark.
 pub fn help() -> String {

@@ -1,13 +1,13 @@
 //! Benchmarks under the names, flags and output of RocksDB's `db_bench`, so that both can be run with one command line
 //! and their outputs be read by one parser.
 //!
-//! `db` runs them here, `compare` runs both programs in turns and keeps what they print as data; `memtable` runs those of
-//! `memtablerep_bench` on memtables by themselves, `persist` times writes that are flushed at once, `ingest` what ingests cost whoever
-//! writes, `flush` what tables made of memtables cost, `restart` opening after a kill; `report` draws the documentation's tables from
-//! all that data.
+//! `db` runs them here; `memtable` runs those of `memtablerep_bench` on memtables by themselves, `persist` times writes that are flushed at
+//! once, `ingest` what ingests cost whoever writes, `flush` what tables made of memtables cost, `restart` opening after a kill; `report`
+//! draws the documentation's tables from all that data. The program `bench-compare` (crate `compare`) runs them on any library with
+//! RocksDB's C API.
 
+mod beside_db_bench;
 pub mod cli;
-mod compare;
 mod filling;
 pub mod flags;
 mod flush;

@@ -11,6 +11,7 @@ impl Rng {
     }
 
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it never ends, and an Option would be in the way")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -75,6 +76,7 @@ impl Values {
     }
 
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "a value is lent, which no iterator can")]
     pub fn next(&mut self) -> &[u8] {
         if self.at + self.size > self.pool.len() {
             self.at = 0;

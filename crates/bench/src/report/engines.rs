@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::compare::Record;
+use crate::beside_db_bench::Record;
 use crate::latency::Distribution;
 use crate::medians::{in_order, median};
 

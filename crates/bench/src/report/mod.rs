@@ -15,7 +15,7 @@ use base::{Error, Result};
 use serde::de::DeserializeOwned;
 use vfs::{IfExists, IoClass, Vfs};
 
-use crate::compare::{Record, Suite};
+use crate::beside_db_bench::{Record, Suite};
 use crate::flush::{self, FlushRecord};
 use crate::ingest::{self, IngestRecord};
 use crate::machine::Setting;
@@ -158,7 +158,7 @@ fn heading(name: &str, Setting { machine, commit, .. }: &Setting) -> String {
     )
 }
 
-/// What the first line says that it is; nothing in what `compare` writes.
+/// What the first line says that it is; nothing in runs beside db_bench.
 fn kind_of(text: &str) -> Result<Option<String>> {
     let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else { return Ok(None) };
     let line: serde_json::Value =

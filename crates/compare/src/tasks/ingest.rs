@@ -1,7 +1,7 @@
 //! Writers at a fixed rate, and beside them tables that are ingested over the keys that they write. Times run from when each write
 //! should have begun, so that a wait is charged to every write that it delayed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::{Error, ErrorKind, Result};
@@ -144,7 +144,7 @@ impl Loop<'_> {
         Ok(done)
     }
 
-    fn ingest_one(&self, path: &PathBuf) -> Result<()> {
+    fn ingest_one(&self, path: &Path) -> Result<()> {
         if self.run.spec.mode != "flush-first" {
             return self.database.ingest(&[path], true);
         }
