@@ -69,10 +69,9 @@ export! {
         drop(cache);
     }
 
-    /// In RocksDB this spares the process the work of freeing the cache at its end; here that work is not done then.
-    fn rocksdb_cache_disown_data(cache: &Cache) {
-        std::mem::forget(cache.shared());
-    }
+    /// In RocksDB this spares the process the work of freeing the cache at its end. Here nothing is to be spared: the last
+    /// user frees it.
+    fn rocksdb_cache_disown_data(_cache: &Cache) {}
 
     fn rocksdb_cache_set_capacity(cache: &Cache, capacity: usize) {
         cache.0.set_capacity(capacity);
