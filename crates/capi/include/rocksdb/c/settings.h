@@ -222,8 +222,8 @@ ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock(size_t cap
 ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock_opts(
     const rocksdb_hyper_clock_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_cache_destroy(rocksdb_cache_t* cache);
-/* In RocksDB this spares the process the work of freeing the cache at its end; here that work is not done
-   then. */
+/* In RocksDB this spares the process the work of freeing the cache at its end. Here nothing is to be spared:
+   the last user frees it. */
 ROCKSDB_LIBRARY_API void rocksdb_cache_disown_data(rocksdb_cache_t* cache);
 ROCKSDB_LIBRARY_API void rocksdb_cache_set_capacity(rocksdb_cache_t* cache, size_t capacity);
 ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_capacity(const rocksdb_cache_t* cache);
