@@ -1,5 +1,6 @@
 //! Defaults are RocksDB's: those of Debian's library, where it is installed.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! `include/rocksdb/c.h` says what the library has, no more and no less, and every dialect of C and C++ can read it.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod common;
 

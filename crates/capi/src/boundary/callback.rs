@@ -147,12 +147,12 @@ impl DeleteValue {
     unsafe fn take(self, state: &State, merged: *mut c_char, len: usize, success: c_uchar) -> Option<Vec<u8>> {
         // SAFETY: the caller's promise; NULL makes nothing of it.
         let copy = (success != 0).then(|| unsafe { bytes_at(merged, len) }.to_vec());
-        if !merged.is_null() {
+        match self.0 {
+            _ if merged.is_null() => {}
+            // SAFETY: K6: this is what frees it.
+            Some(delete) => unsafe { delete(state.state, merged, len) },
             // SAFETY: K6: without a function of its own the memory is malloc's.
-            match self.0 {
-                Some(delete) => unsafe { delete(state.state, merged, len) },
-                None => unsafe { reply::free(merged) },
-            }
+            None => unsafe { reply::free(merged) },
         }
         copy
     }

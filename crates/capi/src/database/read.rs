@@ -49,7 +49,7 @@ impl Database {
         Ok(self.db.get(family, key, &options.options)?.map(|value| Box::new(PinnedValue(value))))
     }
 
-    fn into_buffer(
+    fn copy_to(
         &self,
         family: &Family,
         key: &[u8],
@@ -214,7 +214,7 @@ fallible! {
         found: Out<u8>,
     ) -> bool {
         let buffer = Buffer { room: buffer.room(buffer_size), len, found };
-        database.into_buffer(database.default_family(), key, options, buffer)
+        database.copy_to(database.default_family(), key, options, buffer)
     }
 
     fn rocksdb_get_into_buffer_cf(
@@ -227,7 +227,7 @@ fallible! {
         len: Out<usize>,
         found: Out<u8>,
     ) -> bool {
-        database.into_buffer(&family.0, key, options, Buffer { room: buffer.room(buffer_size), len, found })
+        database.copy_to(&family.0, key, options, Buffer { room: buffer.room(buffer_size), len, found })
     }
 }
 
