@@ -4,6 +4,7 @@
 //! granted (K1 to K6); the other modules are grouped by the handles that C knows. What RocksDB has and Spillway does not
 //! is kept where a getter asks for it and warned about once (`options::kept`).
 
+mod backup;
 mod batch;
 mod boundary;
 mod cache;

@@ -20,6 +20,11 @@ fn passes(name: &str) {
 }
 
 #[test]
+fn backups() {
+    passes("backups");
+}
+
+#[test]
 fn basics() {
     passes("basics");
 }

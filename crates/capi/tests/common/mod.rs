@@ -51,7 +51,7 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 7] = ["basics", "batches", "extend", "families", "files", "options", "resources"];
+pub const PROGRAMS: [&str; 8] = ["backups", "basics", "batches", "extend", "families", "files", "options", "resources"];
 
 pub fn source(name: &str) -> PathBuf {
     root().join("tests/c").join(format!("{name}.c"))
