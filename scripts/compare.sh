@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Spillway beside Debian's RocksDB, both through RocksDB's C API, on one machine and in one run: writes bench/results/DATE-sides.jsonl
-# and draws docs/benchmarks.md and its pictures from it. A few minutes with the defaults.
+# and draws docs/benchmarks.md and its pictures from it. A few minutes with the defaults, whose memtables are small so that flushes and
+# compactions take part.
 #
 #     scripts/compare.sh [FLAGS OF bench-compare...]      for example: --workloads fillrandom,readrandom --profile best
 #
@@ -37,7 +38,7 @@ cargo build --release --package spillway-capi --package spillway-compare --packa
 mkdir -p "$results"
 json=$results/$(date +%F)-${NAME:-sides}.jsonl
 "$built/bench-compare" --lib "rocksdb=$rocksdb" --lib "spillway=$built/librocksdb.so" --num "$num" --rounds "$rounds" \
-    --db "$work/compare" --json "$json" "$@"
+    --write_buffer_size $((16 << 20)) --db "$work/compare" --json "$json" "$@"
 say "kept in $json"
 if [ "$results" = bench/results ]; then
     say "drawing docs/benchmarks.md"

@@ -29,6 +29,8 @@ const BAR_HEIGHT: f64 = 13.0;
 const GAP: f64 = 7.0;
 /// Room for the axis's numbers.
 const AXIS: f64 = 26.0;
+/// The style before it is for what the others are set in relation to.
+const FIRST_STYLE: usize = 1;
 /// Room beyond the longest bar for its number.
 const NUMBER: f64 = 44.0;
 
@@ -43,7 +45,8 @@ fn octaves(groups: &[Group]) -> (i32, i32) {
 
 impl Bars {
     pub fn svg(&self) -> String {
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let names: Vec<(&str, usize)> =
+            self.names.iter().zip(FIRST_STYLE..).map(|(name, nth)| (name.as_str(), nth)).collect();
         let group_height = self.names.len() as f64 * BAR_HEIGHT + GAP;
         let height = self.groups.len() as f64 * group_height;
         let (low, high) = octaves(&self.groups);
@@ -69,7 +72,13 @@ impl Bars {
                 text(svg, (TITLES, y + (group_height - GAP) / 2.0 + 4.0), "end", &group.title);
                 for (nth, ratio) in group.ratios.iter().enumerate() {
                     let Some(ratio) = ratio else { continue };
-                    bar(svg, (x_of(1.0), x_of(*ratio)), y + nth as f64 * BAR_HEIGHT, *ratio, style(nth + 1).0);
+                    bar(
+                        svg,
+                        (x_of(1.0), x_of(*ratio)),
+                        y + nth as f64 * BAR_HEIGHT,
+                        *ratio,
+                        style(nth + FIRST_STYLE).0,
+                    );
                 }
             }
         })
@@ -109,6 +118,7 @@ mod tests {
         assert!(svg.contains(&format!("<rect x=\"{one:.1}\" y=\"90.0\" width=\"{:.1}\"", 2.0 * third)), "{svg}");
         assert!(svg.contains(&format!("<rect x=\"{:.1}\" y=\"110.0\" width=\"{third:.1}\"", one - third)), "{svg}");
         assert_eq!(svg.matches("<rect x=").count(), 2, "nothing is drawn of what is not there");
+        assert_eq!(svg.matches(style(FIRST_STYLE).0).count(), 3, "the legend has the bars' colour");
         assert!(svg.contains("a&lt;b") && svg.contains(">4.00<") && svg.contains(">0.5<"), "{svg}");
     }
 }

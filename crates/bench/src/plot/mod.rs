@@ -94,7 +94,8 @@ impl Plot {
         let decades =
             Decades::around(self.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| s.values.iter().copied()));
         let rows = self.panels.len().div_ceil(COLUMNS);
-        page(&self.title, &names, rows as f64 * PANEL_HEIGHT, &self.caption, |svg| {
+        let legend: Vec<(&str, usize)> = names.iter().copied().zip(0..).collect();
+        page(&self.title, &legend, rows as f64 * PANEL_HEIGHT, &self.caption, |svg| {
             let columns = self.panels.len().clamp(1, COLUMNS);
             let width = WIDTH / columns as f64;
             for (at, panel) in self.panels.iter().enumerate() {
@@ -183,7 +184,7 @@ impl Across {
                 for second in (0..).map(|nth| f64::from(nth) * step).take_while(|second| second <= end) {
                     text(svg, (x_of(second), y + height + 16.0), "middle", &format!("{second}"));
                 }
-                for mark in marks.iter().map(|second| x_of(*second)) {
+                for mark in marks.iter().filter(|second| *second <= end).map(|second| x_of(*second)) {
                     let _ = writeln!(
                         svg,
                         "<path d=\"M{mark:.1} {y:.1}v{height:.1}\" stroke=\"#999999\" stroke-dasharray=\"2 3\" fill=\"none\"/>"
@@ -270,7 +271,7 @@ mod tests {
             panels: vec![Panel {
                 title: String::new(),
                 series: vec![Series { name: "p50".to_owned(), values: vec![1.0, 10.0] }],
-                marks: vec![0.0, 3.0],
+                marks: vec![0.0, 3.0, 5.0],
             }],
             ..plot()
         };
@@ -279,6 +280,7 @@ mod tests {
         let mark = |second: f64| format!("<path d=\"M{:.1} {:.1}v", LEFT + width * second / 4.0, HEAD + ABOVE);
         assert!(svg.contains(&mark(0.0)) && svg.contains(&mark(3.0)), "{svg}");
         assert!(svg.contains(&format!("<path d=\"M{:.1} ", LEFT + width / 4.0)), "the first half's middle: {svg}");
+        assert_eq!(svg.matches("stroke-dasharray=\"2 3\"").count(), 2, "what came later has no place");
         assert!(svg.contains(">4</text>") && !svg.contains("<circle"), "{svg}");
     }
 

@@ -27,10 +27,10 @@ pub fn style(nth: usize) -> (&'static str, &'static str) {
     STYLES.get(nth % STYLES.len()).copied().unwrap_or_default()
 }
 
-/// A picture: the title and the legend, what `draw` puts under [`HEAD`] within `body_height`, the caption's lines.
+/// A picture: the title and the legend (names with the place of their style), what `draw` puts under [`HEAD`] within `body_height`, the caption's lines.
 pub fn page(
     title: &str,
-    names: &[&str],
+    names: &[(&str, usize)],
     body_height: f64,
     caption: &[String],
     draw: impl FnOnce(&mut String),
@@ -52,11 +52,11 @@ pub fn page(
     svg
 }
 
-fn legend(svg: &mut String, names: &[&str]) {
+fn legend(svg: &mut String, names: &[(&str, usize)]) {
     let step = (WIDTH - 2.0 * LEFT) / names.len().max(1) as f64;
-    for (at, name) in names.iter().enumerate() {
+    for (at, (name, nth)) in names.iter().enumerate() {
         let x = LEFT + at as f64 * step;
-        let (colour, dashes) = style(at);
+        let (colour, dashes) = style(*nth);
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.1} 44h34\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\" fill=\"none\"/>"
