@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::comparator::UserOrder;
 use crate::error::{Error, Result};
-use crate::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor};
+use crate::extend::{
+    CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor,
+};
 use crate::options::choices::{CompactionStyle, CompressionKind};
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;

@@ -10,9 +10,9 @@ use vfs::IoClass;
 
 use super::below::key_not_below;
 use super::cutter::{CutLimits, Cutter};
-use super::plan::Reason;
 use super::entries::{DropCounts, EntryRules, EntryStream};
 use super::output::{OutputRules, Outputs};
+use super::plan::Reason;
 use super::run::Work;
 use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
 use crate::read::merging::MergingCursor;
