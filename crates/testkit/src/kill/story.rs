@@ -145,7 +145,7 @@ mod tests {
                     change.family == **family && change.action == Action::Put(counter(2), Value::Number(n))
                 })
             };
-            assert!(FAMILIES.iter().all(|family| counts(family)));
+            assert!(FAMILIES.iter().all(counts));
             ingests += usize::from(operation.is_ingest());
             let quiet = Story { ingests_percent: 0, ..story }.operation(2, n, &order);
             assert!(!quiet.is_ingest() && !quiet.ingest.batch.is_empty());
