@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     test_options(argv);
     db = rocksdb_open(options, path_in(argv, "db"), &error);
     CHECK_OK(error);
-    engine = rocksdb_backup_engine_open(options, path_in(argv, "backups"), &error);
+    engine = rocksdb_backup_engine_open(options, path_in(argv, "kept"), &error);
     CHECK_OK(error);
     rocksdb_put(db, write, LIT("k"), LIT("first"), &error);
     rocksdb_backup_engine_create_new_backup(engine, db, &error);
