@@ -108,7 +108,7 @@ flags::flags! {
     part: Choices<Part> = Choices(vec![Part::Overlap, Part::Writers, Part::Load]);
     /// Of blocking, flush-first, direct and flushable, or all.
     mode: Choices<IngestMode> = Choices(IngestMode::ALL.iter().map(|(_, mode)| *mode).collect());
-    /// writers: also a run beside which each table is only copied into a file that is synced: what the disk alone does to them.
+    /// writers: also a run beside which each table is only copied into a file that is synced, which an ingest that links need not do.
     copy: bool = false;
     /// Every block is read, and its checksum and the order of keys are checked, before a table is taken.
     verify: bool = false;

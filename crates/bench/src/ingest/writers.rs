@@ -35,8 +35,8 @@ const SECOND: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 enum Beside {
     Nothing,
-    /// Each table is copied into a file, which is synced, and its folder; no database has to do with it. What writers see
-    /// of that, the disk is to blame for.
+    /// Each table is copied into a file, which is synced, and its folder; no database has to do with it. More
+    /// writing than an ingest that links needs: it tells what the disk makes of writing.
     Copies,
     Ingests(IngestMode),
 }
