@@ -51,7 +51,9 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
             finger.splice = splice;
         }
         let height = finger.pay(height(random));
-        self.link_in(entry, &target, &mut finger.splice, height)
+        let node = self.link_in(entry, &target, &mut finger.splice, height);
+        self.keep_near(&mut finger.splice, node, &target);
+        node
     }
 
     /// Inserts an entry whose place was found, by descending, in `splice`; later insertions may have made it stale.
@@ -71,8 +73,17 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         finger.0.try_lock().is_some_and(|mut finger| self.is_near(&mut finger.splice, &target))
     }
 
+    /// Makes sure that no node of `splice` is behind its lowest, after `node` was linked in. One may be where another writer
+    /// linked its own in between, after this one had passed there and before it walked along a higher level.
+    fn keep_near(&self, splice: &mut Splice, node: Ref, target: &Target<'_>) {
+        if self.next(splice.at(0), 0).node() != node {
+            let (before, _) = self.walk::<false>(splice.at(0), 0, target);
+            splice.set(0, before);
+        }
+    }
+
     /// True where the target's place is a few steps from `splice` at most. Then the nodes of
-    /// all levels are before the target, because each is at or before the one below.
+    /// all levels are before the target, because none is behind the lowest.
     fn is_near(&self, splice: &mut Splice, target: &Target<'_>) -> bool {
         let mut node = splice.at(0);
         if node != self.head && self.compare(node, target).is_ge() {
@@ -145,7 +156,50 @@ fn height(random: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use base::{SeqNo, ValueKind};
+
     use super::*;
+    use crate::arena::{Arena, ArenaConfig};
+    use crate::order::Bytewise;
+
+    /// Writers of ascending keys that lie between each other's, each with a finger of its own.
+    #[test]
+    fn every_level_is_in_order_whoever_wrote_between() {
+        const WRITERS: usize = 4;
+        const KEYS: u64 = 20_000;
+        let arena = Arena::with(&ArenaConfig::new(8 << 20)).expect("memory");
+        let list = List::new(arena, Bytewise).expect("room for a head");
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| {
+                    let finger = Finger::new(list.head);
+                    while let n = next.fetch_add(1, Relaxed)
+                        && n < KEYS
+                    {
+                        assert!(list.arena.try_reserve(64));
+                        // Two keys of three follow the last, a few steps off; the third one begins elsewhere.
+                        let key = if n % 16 < 15 { n ^ 7 } else { n / 2 }.to_be_bytes();
+                        list.insert(&finger, &Entry { user_key: &key, seq: SeqNo(n), kind: ValueKind::Value, value: b"" });
+                    }
+                });
+            }
+        });
+        for level in 0..HEIGHT_MAX {
+            let mut node = list.next(list.head, level).node();
+            while !node.is_null() {
+                let next = list.next(node, level).node();
+                if !next.is_null() {
+                    let (user_key, trailer) = list.record(next).split();
+                    let order = list.compare(node, &list.target(user_key, trailer));
+                    assert!(order.is_lt(), "level {level}: {node:?} leads to {next:?}");
+                }
+                node = next;
+            }
+        }
+    }
 
     #[test]
     fn towers_never_take_more_links_than_were_paid_for() {
