@@ -119,13 +119,14 @@ impl Db {
             thread.join();
         }
         self.core.wait_for_flushes_and_prepares(); // of threads that are not ours
+        let left = self.core.end_flushed_log();
         let ended = self.core.end_log();
         self.core.purge_obsolete();
         self.core.tell_background_error();
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.core.manifest.lock() = None;
         *self.lock.lock() = None;
-        flushed.and(ended)
+        flushed.and(left).and(ended)
     }
 
     pub fn path(&self) -> &Path {

@@ -468,7 +468,7 @@ impl Core {
             name: family.family.name().to_owned(),
             comparator: family.family.order().user.name().to_owned(),
             log_number,
-            flushed_through: family.flushed_through,
+            flushed_through: family.needed_after().max(family.flushed_through),
             linked_ingests: family.linked_ingests.iter().copied().collect(),
             version: family.version.clone(),
         };

@@ -1,10 +1,10 @@
-//! The flush of one family, or of several at once: their tables are built beside each other, the log is synced beside
-//! that, and one edit of the MANIFEST makes all of it count. Keeps F1, F2, V2, V3.
+//! The flush of one family, or of several at once: their tables are built beside each other, the log is synced beside that
+//! where other families still need it, and one edit of the MANIFEST makes all of it count. Keeps F1, F2, V2, V3.
 
 use std::sync::Arc;
 
 use base::extend::Event;
-use base::{Error, Result};
+use base::{Error, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
 use crate::context::Context;
@@ -57,7 +57,9 @@ impl Core {
         if result.is_ok() {
             charges.iter().for_each(|charge| charge.left_queue());
         }
-        self.release_logs();
+        if let Err(error) = self.leave_flushed_log(self.context.options.log_file_bytes / 2) {
+            tracing::warn!(%error, "the log goes on, though all of it is in tables");
+        }
         if families.iter().all(|family| family.is_dropped()) { Ok(()) } else { result }
     }
 
@@ -72,14 +74,16 @@ impl Core {
         self.pipeline.wait_published(logged)?;
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let rewrites: Vec<Arc<FlushPlan>> = plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect();
-        if rewrites.iter().any(|plan| needs_synced_log(plan)) && !self.logs.is_synced_through(logged) {
+        let is_missed = !self.leaves_nothing_behind(plans);
+        if is_missed && rewrites.iter().any(|plan| needs_synced_log(plan)) && !self.logs.is_synced_through(logged) {
             self.sync_beside(logged);
         }
         let start = self.context.vfs.now();
         let tables = build_all(&self.context, &rewrites, &snapshots)?;
-        // No table is durable ahead of its log (F1). What was logged later is left to be written back in its own time.
+        // No table is durable ahead of a log that is missed without it (F1). What was logged later is left to be written
+        // back in its own time.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
-        if has_synced || plans.iter().any(|plan| plan.has_ingests()) {
+        if is_missed && has_synced || plans.iter().any(|plan| plan.has_ingests()) {
             self.logs.sync_through(logged, || logged)?;
         }
         let mut tables = tables.into_iter();
@@ -107,6 +111,19 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Whether everything through the largest number of these plans will be in tables once they count: then a power loss may
+    /// take the logs before it, and what is left is a prefix still (D2). All of it is visible, so that no family can come to
+    /// hold more of it.
+    fn leaves_nothing_behind(&self, plans: &[Arc<FlushPlan>]) -> bool {
+        let through = plans.iter().map(|plan| plan.through).max().unwrap_or(SeqNo::ZERO);
+        let state = self.state.lock();
+        state.families.values().all(|family| {
+            let plan = plans.iter().find(|plan| plan.family.id() == family.family.id());
+            let flushed = plan.map_or(&[][..], |plan| &plan.entries);
+            family.needed_without(flushed) >= through || (family.queue.is_empty() && family.mutable.is_unused())
+        })
     }
 
     /// Has the logs synced through a published position while tables are built. Whether that was done, or failed, shows

@@ -32,10 +32,13 @@ impl LogReplay<'_> {
     pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRow> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
-        let found = row::find(vfs, &dir, recovered.log_row, |path, number| match log::read_head(vfs, path, number) {
-            Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
-            head => head,
-        })?;
+        let mut found =
+            row::find(vfs, &dir, recovered.log_row, |path, number| match log::read_head(vfs, path, number) {
+                Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
+                head => head,
+            })?;
+        let logs = &found.logs;
+        found.missing.retain(|log| !self.is_in_tables(log.number, logs));
         if found.missing.is_empty() {
             return Ok(found);
         }
@@ -48,6 +51,33 @@ impl LogReplay<'_> {
         }
         self.passed_damage = true;
         Ok(found)
+    }
+
+    /// Whether all that a missing log held is in tables: a later log goes on within what these hold. So it is where tables are
+    /// those of a backup, and logs those of the database that it was made of.
+    fn is_in_tables(&self, missing: FileNumber, logs: &[FoundLog]) -> bool {
+        let flushed = self.families.values().map(|family| family.flushed_through).min().unwrap_or(SeqNo::ZERO);
+        let mut later = logs.iter().filter(|log| log.number > missing);
+        later.any(|log| self.first_seq(log.number).is_some_and(|first| first.0 <= flushed.0 + 1))
+    }
+
+    /// The number of a log's first batch, where it begins with one.
+    fn first_seq(&self, number: FileNumber) -> Option<SeqNo> {
+        let path = self.path(FileType::Log, number);
+        let mut first = None;
+        // Ends at the first record; what is wrong with the log, replay will tell.
+        let _ = log::replay(
+            &*self.context.vfs,
+            &path,
+            &ReplayOptions { number, ..ReplayOptions::default() },
+            &mut |record| {
+                if record.kind == RecordKind::Batch {
+                    first = BatchReader::new(record.payload).ok().map(|batch| batch.seq());
+                }
+                Err(Error::closed("the first record was seen"))
+            },
+        );
+        first
     }
 
     /// Where the logs may be if `wal_dir` is not what it was.

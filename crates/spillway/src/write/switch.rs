@@ -172,6 +172,17 @@ impl Core {
         Ok(())
     }
 
+    /// Makes the next log the current one where all that the current one holds is in tables, and that is `bytes_min` or more:
+    /// then it need not be kept until it is full, nor synced.
+    pub(crate) fn leave_flushed_log(&self, bytes_min: u64) -> Result<()> {
+        self.release_logs();
+        let current = self.commit.lock().log.clone();
+        match current.filter(|log| log.file.tail() >= bytes_min) {
+            Some(log) if self.is_all_in_tables() => self.roll_log(&log, 0),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes `next` the log that writes go to, and ends the one before it with a record of its own: a place in the
     /// pipeline, so that it is published before anything in `next` is.
     pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
