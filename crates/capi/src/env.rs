@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use spillway::options::CpuPriority;
 use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::boundary::{export, handles};
@@ -20,6 +21,8 @@ struct Threads {
     low: c_int,
     high: c_int,
     bottom: c_int,
+    /// Of compactions.
+    priority: CpuPriority,
 }
 
 /// What the memory file system draws its random numbers from: nothing that outlives the process depends on them.
@@ -43,7 +46,13 @@ handles!(EnvHandle, RateLimiter, Logger, EnvOptions);
 
 impl Env {
     fn new(vfs: Arc<dyn Vfs>) -> Env {
-        Env { vfs, threads: Arc::new(Mutex::new(Threads { low: 1, high: 0, bottom: 0 })) }
+        let threads = Threads { low: 1, high: 0, bottom: 0, priority: CpuPriority::Normal };
+        Env { vfs, threads: Arc::new(Mutex::new(threads)) }
+    }
+
+    /// How the compactions of databases that are opened from now on stand to other threads.
+    pub fn compaction_cpu_priority(&self) -> CpuPriority {
+        self.threads.lock().priority
     }
 
     pub fn vfs(&self) -> Arc<dyn Vfs> {
@@ -124,7 +133,10 @@ export! {
 
     fn rocksdb_env_lower_high_priority_thread_pool_io_priority(_env: &EnvHandle) {}
 
-    fn rocksdb_env_lower_thread_pool_cpu_priority(_env: &EnvHandle) {}
+    /// RocksDB's pool of low priority is that of compactions.
+    fn rocksdb_env_lower_thread_pool_cpu_priority(env: &EnvHandle) {
+        env.threads(|kept| kept.priority = CpuPriority::Low);
+    }
 
     fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_env: &EnvHandle) {}
 

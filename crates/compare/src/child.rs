@@ -69,7 +69,11 @@ fn say(answer: &impl Serialize) -> Result<()> {
 
 impl Run<'_> {
     pub fn options(&self) -> Result<Options> {
-        Options::from_text(self.functions, &self.spec.options)
+        let mut options = Options::from_text(self.functions, &self.spec.options)?;
+        if self.spec.compactions_give_way {
+            options.lower_compactions()?;
+        }
+        Ok(options)
     }
 
     /// Opens the database of the spec.

@@ -55,7 +55,8 @@ pub struct Flags {
     /// Options for one library, NAME=OPTION STRING, over those of the profile.
     #[arg(long)]
     pub options: Vec<NamedOptions>,
-    /// What libraries are opened with: the same options, or those that suit each best with the same memory and stall triggers.
+    /// What libraries are opened with: the same options; or those that suit each best with the same memory and stall
+    /// triggers, and compactions that give way to all other threads (env_lower_thread_pool_cpu_priority).
     #[arg(long, value_enum, default_value_t = Profile::Default)]
     pub profile: Profile,
     /// Bytes of the block cache.

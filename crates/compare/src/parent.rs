@@ -12,7 +12,7 @@ use bench::{Flags as BenchFlags, folder};
 use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
 use crate::child::Probed;
-use crate::flags::Flags;
+use crate::flags::{Flags, Profile};
 use crate::option_text::OptionText;
 use crate::profile::{self, Kind};
 use crate::spec::{Ingest, Role, Spec};
@@ -122,6 +122,7 @@ impl<'a> Comparison<'a> {
             library: library.to_owned(),
             db: db.to_owned(),
             options: "create_if_missing=true".to_owned(),
+            compactions_give_way: self.flags.profile == Profile::Best,
             workload: String::new(),
             mode: String::new(),
             flags: flags.iter().cloned().chain([db_flag]).collect(),

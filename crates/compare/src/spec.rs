@@ -33,6 +33,8 @@ pub struct Spec {
     pub db: PathBuf,
     /// The option string.
     pub options: String,
+    /// Whether compactions give way to all other threads.
+    pub compactions_give_way: bool,
     /// Empty where the role is not to measure.
     pub workload: String,
     pub mode: String,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use base::extend::Event;
 use base::metrics::{Ticker, tick};
+use base::options::CpuPriority;
 use base::{Error, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::JoinHandle;
@@ -95,6 +96,11 @@ impl Core {
         match duty {
             Duty::Upkeep => return self.keep_up_until_closed(),
             Duty::Tasks => return self.context.tasks.work_until_ended(),
+            Duty::Compaction if self.context.options.compaction_cpu_priority == CpuPriority::Low => {
+                if !self.context.vfs.lower_cpu_priority() {
+                    tracing::warn!("compactions keep their priority: the system does not let them give way");
+                }
+            }
             Duty::Flush | Duty::Compaction => {}
         }
         let mut state = self.state.lock();

@@ -319,6 +319,10 @@ impl Vfs for GateVfs {
         self.inner.spawn(name, task)
     }
 
+    fn lower_cpu_priority(&self) -> bool {
+        self.inner.lower_cpu_priority()
+    }
+
     fn runs_inline(&self) -> bool {
         self.inner.runs_inline()
     }

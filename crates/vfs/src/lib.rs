@@ -278,6 +278,12 @@ pub trait Vfs: Send + Sync {
     /// Starts a thread. Only where [`runs_inline`](Vfs::runs_inline) is false.
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>>;
 
+    /// Has the calling thread, and those that it starts, give way to others where processors are short: for good, since only
+    /// the privileged can take it back. False where that cannot be had.
+    fn lower_cpu_priority(&self) -> bool {
+        false
+    }
+
     /// True where background jobs are to run on the thread that would schedule them, so that a run is deterministic.
     fn runs_inline(&self) -> bool {
         false

@@ -117,6 +117,18 @@ named_enum! {
 }
 
 named_enum! {
+    /// How threads stand to others where processors are short, with RocksDB's names.
+    enum CpuPriority {
+        Low = 1 => "kLow",
+        Normal = 2 => "kNormal",
+    }
+    refused {
+        "kIdle" => "threads that only idle processors run are not implemented; use kLow",
+        "kHigh" => "threads above all others are not implemented; use kNormal",
+    }
+}
+
+named_enum! {
     /// How tables are arranged.
     enum CompactionStyle {
         Level = 0 => "kCompactionStyleLevel",

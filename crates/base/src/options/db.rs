@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::extend::Listeners;
-use crate::options::choices::{LogBacking, WalRecoveryMode};
+use crate::options::choices::{CpuPriority, LogBacking, WalRecoveryMode};
 use crate::options::known;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
@@ -28,6 +28,9 @@ option_table! {
     max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Fixed;
     /// Threads that one compaction can be split over.
     max_subcompactions: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
+    /// Whether compactions give way to all other threads, writers among them, where processors are short
+    /// (RocksDB's `Env::LowerThreadPoolCPUPriority`).
+    compaction_cpu_priority: CpuPriority = CpuPriority::Normal, ANY, Spillway, Fixed;
     /// Bytes of log at which the families that hold the oldest log are flushed; 0 is four times the memtables' budget.
     max_total_wal_size: u64 = 0, ANY, RocksDb, Fixed;
     /// The folder of the log files; empty for the database's own.

@@ -29,7 +29,8 @@ pub mod tree;
 
 pub use apply::{apply_both, apply_document, apply_string, apply_value, set_at_runtime};
 pub use choices::{
-    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, LogBacking, WalRecoveryMode,
+    ChecksumKind, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, LogBacking,
+    WalRecoveryMode,
 };
 pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;

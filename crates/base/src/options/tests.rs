@@ -47,6 +47,7 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
             "kTwoLevelIndexSearch",
             "kDataBlockBinaryAndHash",
             "kAbsoluteConsistency",
+            "kLow",
         ],
     };
     let takes = |text: &str| string::set(&mut G::default(), row.name, text, &mut Load::default()).is_ok();

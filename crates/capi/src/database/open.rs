@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillway::options::row::OptionGroup;
-use spillway::options::{WalRecoveryMode, apply_string};
+use spillway::options::{CpuPriority, WalRecoveryMode, apply_string};
 use spillway::{DEFAULT_FAMILY, Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
 use super::{Database, FamilyHandle};
@@ -51,6 +51,9 @@ impl Options {
         }
         if let Some(env) = &self.env {
             open.vfs = env.vfs();
+            if env.compaction_cpu_priority() == CpuPriority::Low {
+                open.db.compaction_cpu_priority = CpuPriority::Low;
+            }
         }
         clamp(&mut open.db);
         for (name, options) in families {

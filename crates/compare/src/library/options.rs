@@ -9,13 +9,15 @@ use super::table::Functions;
 pub struct Options {
     pub(super) functions: &'static Functions,
     pub(super) handle: Owned,
+    /// What they name.
+    environment: Option<Owned>,
 }
 
 impl Options {
     fn defaults(functions: &'static Functions) -> Result<Options> {
         // SAFETY: a create function without arguments, and the function that undoes it.
         let handle = unsafe { Owned::new((functions.options_create)(), functions.options_destroy) }?;
-        Ok(Options { functions, handle })
+        Ok(Options { functions, handle, environment: None })
     }
 
     /// The library's defaults, changed by an option string.
@@ -33,5 +35,22 @@ impl Options {
         })
         .map_err(|e| e.context(format!("options {text:?}")))?;
         Ok(made)
+    }
+
+    /// Has compactions give way to all other threads where processors are short.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the library makes no environment.
+    pub fn lower_compactions(&mut self) -> Result<()> {
+        let functions = self.functions;
+        // SAFETY: a create function without arguments, and the function that undoes it.
+        let mut environment = unsafe { Owned::new((functions.create_default_env)(), functions.env_destroy) }?;
+        // SAFETY: live handles; libraries share the default environment among all handles of it, so that it outlives databases.
+        unsafe {
+            (functions.env_lower_thread_pool_cpu_priority)(environment.get_mut());
+            (functions.options_set_env)(self.handle.get_mut(), environment.get_mut());
+        }
+        self.environment = Some(environment);
+        Ok(())
     }
 }

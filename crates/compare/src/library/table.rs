@@ -91,6 +91,10 @@ functions! {
         fn ingestexternalfileoptions_destroy(*mut Handle);
         fn ingestexternalfileoptions_set_allow_blocking_flush(*mut Handle, Flag);
         fn ingest_external_file(*mut Handle, *const Text, usize, *const Handle, Failure);
+        fn create_default_env() -> *mut Handle;
+        fn env_destroy(*mut Handle);
+        fn env_lower_thread_pool_cpu_priority(*mut Handle);
+        fn options_set_env(*mut Handle, *mut Handle);
         fn envoptions_create() -> *mut Handle;
         fn envoptions_destroy(*mut Handle);
         fn sstfilewriter_create(*const Handle, *const Handle) -> *mut Handle;

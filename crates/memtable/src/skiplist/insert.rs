@@ -182,7 +182,10 @@ mod tests {
                         assert!(list.arena.try_reserve(64));
                         // Two keys of three follow the last, a few steps off; the third one begins elsewhere.
                         let key = if n % 16 < 15 { n ^ 7 } else { n / 2 }.to_be_bytes();
-                        list.insert(&finger, &Entry { user_key: &key, seq: SeqNo(n), kind: ValueKind::Value, value: b"" });
+                        list.insert(
+                            &finger,
+                            &Entry { user_key: &key, seq: SeqNo(n), kind: ValueKind::Value, value: b"" },
+                        );
                     }
                 });
             }

@@ -132,6 +132,10 @@ impl Vfs for FaultVfs {
         self.call(Operation::Spawn, Path::new(name), || self.inner.spawn(name, task))
     }
 
+    fn lower_cpu_priority(&self) -> bool {
+        self.inner.lower_cpu_priority()
+    }
+
     fn runs_inline(&self) -> bool {
         self.inner.runs_inline()
     }

@@ -164,7 +164,15 @@ impl Vfs for RealVfs {
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
         spawn_thread(name, task)
     }
+
+    fn lower_cpu_priority(&self) -> bool {
+        // The calling thread's alone: Linux keeps the value by thread, whatever POSIX says (setpriority(2)).
+        rustix::process::setpriority_process(None, LOWEST_NICE).is_ok()
+    }
 }
+
+/// The nice value of a thread that gives way: RocksDB's `kLow`.
+const LOWEST_NICE: i32 = 19;
 
 /// Starts a thread of the operating system; the in-memory world uses it too.
 pub(crate) fn spawn_thread(name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
