@@ -97,9 +97,13 @@ impl Version {
     /// RocksDB split the versions of one key between neighbours.
     pub fn candidates(&self, level: usize, user_key: &[u8]) -> &[Arc<TableFile>] {
         debug_assert!(level > 0, "level 0 has no order by key");
-        self.levels
-            .get(level)
-            .map_or(&[], |level| level.overlapping_sorted(&self.order.user, Some(user_key), Some(user_key)))
+        match self.levels.get(level) {
+            // Most levels of most databases are empty, and every lookup asks all of them.
+            Some(level) if !level.files().is_empty() => {
+                level.overlapping_sorted(&self.order.user, Some(user_key), Some(user_key))
+            }
+            _ => &[],
+        }
     }
 
     /// The tables of a level that hold keys between two user keys, both inclusive, `None` being the end of the key

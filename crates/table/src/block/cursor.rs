@@ -49,7 +49,8 @@ struct Passed {
 /// A position in a block. Reused from block to block: its buffers stay.
 #[derive(Debug, Default)]
 pub struct BlockCursor {
-    block: BlockRef,
+    /// None before the first: a lookup's cursor stands on a block soon, and an empty one would be an allocation.
+    block: Option<BlockRef>,
     global: GlobalSeq,
     valid: bool,
     damaged: bool,
@@ -82,18 +83,25 @@ impl BlockCursor {
 
     /// Goes to another block, standing on no entry of it.
     pub fn set_block(&mut self, block: BlockRef) {
-        self.block = block;
+        self.leave_block();
+        self.block = Some(block);
+    }
+
+    /// Lets go of the block, to stand on no entry.
+    pub fn leave_block(&mut self) {
+        self.block = None;
         self.invalidate();
         self.damaged = false;
     }
 
-    pub fn block(&self) -> &BlockRef {
-        &self.block
+    pub fn block(&self) -> Option<&BlockRef> {
+        self.block.as_ref()
     }
 
     #[inline]
     fn entries(&self) -> &Block {
-        &self.block.entries
+        static NONE: Block = Block { bytes: Vec::new(), entries_end: 0, restarts: 0, buckets: 0 };
+        self.block.as_ref().map_or(&NONE, |block| &block.entries)
     }
 
     #[inline]
@@ -339,7 +347,7 @@ impl BlockCursor {
         let Some(entry) = parse_entry(self.entries().entries(), at) else {
             return self.fail();
         };
-        let bytes = self.block.entries.bytes();
+        let bytes = self.block.as_ref().map_or(&[][..], |block| block.entries.bytes());
         if entry.shared == 0 {
             self.key_in_block = true;
         } else {

@@ -56,7 +56,7 @@ impl TableCursor {
             Ok(found) => found,
             Err(error) => {
                 self.error = Some(error);
-                self.data.set_block(Default::default());
+                self.data.leave_block();
                 false
             }
         }
@@ -97,7 +97,7 @@ impl TableCursor {
                 Enter::Last => index.prev(&table.file, self.fetch)?,
             };
         }
-        self.data.set_block(Default::default());
+        self.data.leave_block();
         Ok(false)
     }
 

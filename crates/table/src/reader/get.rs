@@ -9,7 +9,7 @@ use super::index::IndexCursor;
 use super::{BlockBasedTable, Fetch, unknown_kind};
 use crate::block::BlockCursor;
 use crate::handle::BlockHandle;
-use crate::{TableReadOptions, TableValue, Visit};
+use crate::{ShareBytes, TableReadOptions, TableValue, Visit};
 
 /// One huge key must not hold memory for good.
 const KEY_BUFFER_KEPT_MAX: usize = 64 << 10;
@@ -122,7 +122,9 @@ impl BlockBasedTable {
             {
                 tick(self.file.statistics(), Ticker::BloomFilterFullTruePositive, 1);
             }
-            let value = TableValue { bytes: data.value(), owner: Some((data.block(), data.value_range().start)) };
+            let start = data.value_range().start;
+            let owner = data.block().map(|block| (block as &dyn ShareBytes, start));
+            let value = TableValue { bytes: data.value(), owner };
             if !visit(entry.seq, entry.kind, value) {
                 return Ok(Walk::Done);
             }

@@ -1,0 +1,148 @@
+/* Operations through RocksDB's C interface, for scripts/op-cost.sh to count what each takes.
+
+       op-cost DIRECTORY fill|put|get|tableget|missing|seek|batch COUNT
+
+   fill makes 200,000 entries and a table of them. put, get and missing work on a fresh memtable, tableget and seek on the
+   table, read once before so that its blocks are cached. The loop runs COUNT times; a script subtracts two counts. */
+#include <rocksdb/c.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRIES 200000
+
+static char* failed;
+
+static void check(void) {
+    if (failed != NULL) {
+        fprintf(stderr, "%s\n", failed);
+        exit(1);
+    }
+}
+
+static size_t key_of(uint64_t number, char* key) {
+    return (size_t)snprintf(key, 32, "%016llu", (unsigned long long)(number * UINT64_C(2654435761) % UINT64_C(1000000007)));
+}
+
+static void put_all(rocksdb_t* db, uint64_t count) {
+    rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
+    char key[32], value[100];
+    uint64_t number;
+    memset(value, 'v', sizeof value);
+    for (number = 0; number < count; ++number) {
+        size_t len = key_of(number, key);
+        rocksdb_put(db, write, key, len, value, sizeof value, &failed);
+        check();
+    }
+    rocksdb_writeoptions_destroy(write);
+}
+
+static void write_batches(rocksdb_t* db, uint64_t count) {
+    rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
+    rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+    char key[32], value[100];
+    uint64_t number;
+    memset(value, 'v', sizeof value);
+    for (number = 0; number < count; ++number) {
+        size_t len = key_of(number, key);
+        rocksdb_writebatch_put(batch, key, len, value, sizeof value);
+        if (number % 100 == 99) {
+            rocksdb_write(db, write, batch, &failed);
+            check();
+            rocksdb_writebatch_clear(batch);
+        }
+    }
+    rocksdb_writebatch_destroy(batch);
+    rocksdb_writeoptions_destroy(write);
+}
+
+static uint64_t get_all(rocksdb_t* db, uint64_t first, uint64_t count) {
+    rocksdb_readoptions_t* read = rocksdb_readoptions_create();
+    uint64_t number, bytes = 0;
+    char key[32];
+    for (number = first; number < first + count; ++number) {
+        size_t found = 0, len = key_of(number, key);
+        char* value = rocksdb_get(db, read, key, len, &found, &failed);
+        check();
+        bytes += found;
+        rocksdb_free(value);
+    }
+    rocksdb_readoptions_destroy(read);
+    return bytes;
+}
+
+static uint64_t seek_all(rocksdb_t* db, uint64_t count) {
+    rocksdb_readoptions_t* read = rocksdb_readoptions_create();
+    rocksdb_iterator_t* iterator = rocksdb_create_iterator(db, read);
+    uint64_t number, bytes = 0;
+    char key[32];
+    for (number = 0; number < count; ++number) {
+        int step;
+        size_t found, len = key_of(number % ENTRIES, key);
+        rocksdb_iter_seek(iterator, key, len);
+        for (step = 0; step < 10 && rocksdb_iter_valid(iterator); ++step) {
+            rocksdb_iter_value(iterator, &found);
+            bytes += found;
+            rocksdb_iter_next(iterator);
+        }
+    }
+    rocksdb_iter_destroy(iterator);
+    rocksdb_readoptions_destroy(read);
+    return bytes;
+}
+
+static rocksdb_t* open_at(const char* path) {
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_compression(options, rocksdb_no_compression);
+    rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
+    rocksdb_block_based_options_set_block_cache(table, rocksdb_cache_create_lru(256 << 20));
+    rocksdb_options_set_block_based_table_factory(options, table);
+    db = rocksdb_open(options, path, &failed);
+    check();
+    rocksdb_options_destroy(options);
+    return db;
+}
+
+int main(int argc, char** argv) {
+    uint64_t count, bytes = 0;
+    const char* what;
+    rocksdb_t* db;
+    if (argc < 4) return 2;
+    what = argv[2];
+    count = strtoull(argv[3], NULL, 10);
+    db = open_at(argv[1]);
+    if (strcmp(what, "fill") == 0) {
+        rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+        put_all(db, ENTRIES);
+        rocksdb_flush(db, flush, &failed);
+        check();
+        rocksdb_compact_range(db, NULL, 0, NULL, 0);
+        rocksdb_flushoptions_destroy(flush);
+    } else if (strcmp(what, "put") == 0) {
+        put_all(db, count);
+    } else if (strcmp(what, "batch") == 0) {
+        write_batches(db, count);
+    } else if (strcmp(what, "get") == 0) {
+        put_all(db, 20000);
+        for (; count > 20000; count -= 20000) bytes += get_all(db, 0, 20000);
+        bytes += get_all(db, 0, count);
+    } else if (strcmp(what, "missing") == 0) {
+        bytes = get_all(db, ENTRIES, count);
+    } else if (strcmp(what, "tableget") == 0) {
+        bytes = seek_all(db, ENTRIES / 10);
+        for (; count > ENTRIES; count -= ENTRIES) bytes += get_all(db, 0, ENTRIES);
+        bytes += get_all(db, 0, count);
+    } else if (strcmp(what, "seek") == 0) {
+        bytes = seek_all(db, ENTRIES / 10);
+        bytes += seek_all(db, count);
+    } else {
+        return 2;
+    }
+    printf("%lu\n", (unsigned long)bytes);
+    rocksdb_close(db);
+    return 0;
+}
