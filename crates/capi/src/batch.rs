@@ -34,6 +34,11 @@ impl Batch {
         }
     }
 
+    /// Has writing the batch fail.
+    pub fn damage(&mut self, error: Error) {
+        self.damage = Some(error);
+    }
+
     /// Each record's family, kind, key and value; none where the batch is damaged.
     fn records(&self) -> BatchReader<'_> {
         self.batch.iter()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use spillway::BlockCache;
 
-use crate::boundary::{export, handles};
+use crate::boundary::{export, fallible, handles, of_nothing};
+use crate::failure::Failure;
 
 /// A cache. Databases opened with it share it, and keep it when this handle is destroyed.
 pub struct Cache(Arc<BlockCache>);
@@ -19,7 +20,10 @@ pub struct LruOptions {
 /// `rocksdb_hyper_clock_cache_options_t`.
 pub struct ClockOptions(LruOptions);
 
-handles!(Cache, LruOptions, ClockOptions);
+/// `rocksdb_memory_allocator_t`: blocks come from `malloc`, and there is no other.
+pub enum MemoryAllocator {}
+
+handles!(Cache, LruOptions, ClockOptions, MemoryAllocator);
 
 /// Lets the capacity decide.
 const SHARD_BITS_BY_CAPACITY: c_int = -1;
@@ -105,6 +109,18 @@ export! {
         options.shard_bits = bits;
     }
 
+    fn rocksdb_lru_cache_options_set_memory_allocator(
+        _options: &mut LruOptions,
+        _allocator: Option<&MemoryAllocator>,
+    ) {
+    }
+
+    fn rocksdb_hyper_clock_cache_options_set_memory_allocator(
+        _options: &mut ClockOptions,
+        _allocator: Option<&MemoryAllocator>,
+    ) {
+    }
+
     fn rocksdb_hyper_clock_cache_options_create(
         capacity: usize,
         _estimated_entry_charge: usize,
@@ -126,4 +142,17 @@ export! {
     fn rocksdb_hyper_clock_cache_options_set_num_shard_bits(options: &mut ClockOptions, bits: c_int) {
         options.0.shard_bits = bits;
     }
+}
+
+fallible! {
+    fn rocksdb_jemalloc_nodump_allocator_create() -> Option<Box<MemoryAllocator>> {
+        Err(Failure::not_implemented("memory allocators of caches are not there"))
+    }
+}
+
+of_nothing! { "memory allocators of caches";
+    destroy {
+        rocksdb_memory_allocator_destroy
+    }
+    use {}
 }

@@ -14,6 +14,12 @@ pub struct Checkpoint(Arc<Db>);
 
 handles!(Checkpoint);
 
+impl Checkpoint {
+    pub fn db(&self) -> &Db {
+        &self.0
+    }
+}
+
 export! {
     fn rocksdb_checkpoint_object_destroy(checkpoint: Option<Box<Checkpoint>>) {
         drop(checkpoint);

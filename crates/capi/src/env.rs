@@ -1,12 +1,13 @@
 //! `rocksdb_env_t`: where files and threads come from; and what RocksDB hangs beside it.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use spillway::options::CpuPriority;
 use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 
+use crate::boundary::callback::{StatePointer, Uncalled};
 use crate::boundary::{export, handles};
 
 /// What databases opened with an env share.
@@ -37,6 +38,7 @@ pub struct RateLimiter {
 }
 
 /// `rocksdb_logger_t`. The library logs through `tracing`: the options warn.
+#[derive(Clone)]
 pub struct Logger;
 
 /// `rocksdb_envoptions_t`: nothing in it has an effect on what is written here.
@@ -175,6 +177,15 @@ export! {
 
     fn rocksdb_ratelimiter_destroy(limiter: Option<Box<RateLimiter>>) {
         drop(limiter);
+    }
+
+    fn rocksdb_logger_create_stderr_logger(_level: c_int, _prefix: Option<&CStr>) -> Box<Logger> {
+        Box::new(Logger)
+    }
+
+    /// The function is never called.
+    fn rocksdb_logger_create_callback_logger(_level: c_int, _log: Uncalled, _state: StatePointer) -> Box<Logger> {
+        Box::new(Logger)
     }
 
     fn rocksdb_logger_destroy(logger: Option<Box<Logger>>) {

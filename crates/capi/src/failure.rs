@@ -5,6 +5,7 @@ use std::fmt;
 use spillway::{Error, ErrorKind};
 
 /// An error as C gets it.
+#[derive(Clone)]
 pub struct Failure {
     status: &'static str,
     message: String,
@@ -38,6 +39,15 @@ impl Failure {
 
     pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::new("NotFound", message)
+    }
+
+    pub fn corruption(message: impl Into<String>) -> Failure {
+        Failure::new(status(ErrorKind::Corruption), message)
+    }
+
+    /// A batch alone does not say what a key's value is.
+    pub fn merge_in_progress(message: impl Into<String>) -> Failure {
+        Failure::new("Merge in progress", message)
     }
 
     /// The caller asked not to be kept waiting, or set a limit that was reached.

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use spillway::{Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
 
+use crate::absent::timestamps;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
 use crate::boundary::reply::Lent;
 use crate::boundary::{export, fallible, handles};
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
+use crate::indexed_batch::BatchOverBase;
 use crate::read_options::ReadSettings;
+use crate::ttl::unstamped;
 
 /// An iterator. It stays usable, as of its number, whatever happens to the database.
 pub struct Iterator {
@@ -18,24 +21,43 @@ pub struct Iterator {
     /// What a fresh look at the database takes.
     source: Source,
     tailing: bool,
+    /// Values end with a stamp, which is not shown.
+    is_stamped: bool,
 }
 
 enum Shown {
     Entries(Box<DbIterator>),
+    WithBatch(Box<BatchOverBase>),
     /// Making the iterator failed: it shows nothing, and says why when asked.
     Nothing(Error),
 }
 
+#[derive(Clone)]
 struct Source {
     db: Arc<Db>,
     family: Arc<Family>,
     options: ReadOptions,
+    has_timestamp: bool,
+}
+
+/// Where an iterator goes.
+#[derive(Clone, Copy)]
+pub enum Move<'k> {
+    First,
+    Last,
+    To(&'k [u8]),
+    ToOrBefore(&'k [u8]),
+    Next,
+    Prev,
 }
 
 handles!(Iterator);
 
 impl Source {
     fn look(&self) -> Shown {
+        if self.has_timestamp {
+            return Shown::Nothing(timestamps::refused());
+        }
         match self.db.iter(&self.family, &self.options) {
             Ok(entries) => Shown::Entries(Box::new(entries)),
             Err(error) => Shown::Nothing(error),
@@ -45,45 +67,98 @@ impl Source {
 
 impl Iterator {
     fn new(database: &Database, family: &Arc<Family>, settings: &ReadSettings) -> Box<Iterator> {
-        let source = Source { db: database.db.clone(), family: family.clone(), options: settings.options.clone() };
-        Box::new(Iterator { shown: source.look(), source, tailing: settings.tailing })
+        let source = Source {
+            db: database.db.clone(),
+            family: family.clone(),
+            options: settings.options.clone(),
+            has_timestamp: settings.has_timestamp,
+        };
+        Box::new(Iterator {
+            shown: source.look(),
+            source,
+            tailing: settings.tailing,
+            is_stamped: database.stamps().is_some(),
+        })
+    }
+
+    /// The walk that `make` makes over `below`, with the options of that one.
+    pub fn over_batch(
+        below: Box<Iterator>,
+        make: impl FnOnce(Box<Iterator>, &ReadOptions) -> BatchOverBase,
+    ) -> Box<Iterator> {
+        let source = below.source.clone();
+        let shown = Shown::WithBatch(Box::new(make(below, &source.options)));
+        Box::new(Iterator { shown, source, tailing: false, is_stamped: false })
+    }
+
+    pub fn family(&self) -> &Arc<Family> {
+        &self.source.family
+    }
+
+    pub fn is_stamped(&self) -> bool {
+        self.is_stamped
     }
 
     #[inline]
-    fn entries(&self) -> Option<&DbIterator> {
+    pub fn valid(&self) -> bool {
         match &self.shown {
-            Shown::Entries(entries) => Some(entries),
-            Shown::Nothing(_) => None,
+            Shown::Entries(entries) => entries.valid(),
+            Shown::WithBatch(both) => both.valid(),
+            Shown::Nothing(_) => false,
         }
     }
 
-    #[inline]
-    fn step(&mut self, step: impl FnOnce(&mut DbIterator) -> bool) {
-        if let Shown::Entries(entries) = &mut self.shown {
-            step(entries);
-        }
-    }
-
-    fn seek(&mut self, seek: impl FnOnce(&mut DbIterator) -> bool) {
-        if self.tailing {
+    /// Inlined into each exported function, where `to` is known.
+    #[inline(always)]
+    pub fn go(&mut self, to: Move<'_>) {
+        if self.tailing && !matches!(to, Move::Next | Move::Prev) {
             self.shown = self.source.look();
         }
-        self.step(seek);
+        let entries = match &mut self.shown {
+            Shown::Entries(entries) => entries,
+            Shown::WithBatch(both) => return both.go(to),
+            Shown::Nothing(_) => return,
+        };
+        match to {
+            Move::First => entries.seek_to_first(),
+            Move::Last => entries.seek_to_last(),
+            Move::To(key) => entries.seek(key),
+            Move::ToOrBefore(key) => entries.seek_for_prev(key),
+            Move::Next => entries.next(),
+            Move::Prev => entries.prev(),
+        };
     }
 
     #[inline]
-    fn key(&self) -> &[u8] {
-        self.entries().map_or(&[], DbIterator::key)
+    pub fn key(&self) -> &[u8] {
+        match &self.shown {
+            Shown::Entries(entries) => entries.key(),
+            Shown::WithBatch(both) => both.key(),
+            Shown::Nothing(_) => &[],
+        }
     }
 
     #[inline]
-    fn value(&self) -> &[u8] {
-        self.entries().map_or(&[], DbIterator::value)
+    pub fn value(&self) -> &[u8] {
+        let value = match &self.shown {
+            Shown::Entries(entries) => entries.value(),
+            Shown::WithBatch(both) => both.value(),
+            Shown::Nothing(_) => &[],
+        };
+        if self.is_stamped { unstamped(value) } else { value }
     }
 
-    fn status(&self) -> Result<(), Failure> {
+    pub fn refresh(&mut self) {
+        match &mut self.shown {
+            Shown::WithBatch(both) => both.refresh(),
+            shown => *shown = self.source.look(),
+        }
+    }
+
+    pub fn status(&self) -> Result<(), Failure> {
         let status = match &self.shown {
             Shown::Entries(entries) => entries.status(),
+            Shown::WithBatch(both) => return both.status(),
             Shown::Nothing(error) => Err(error.clone()),
         };
         status.map_err(|error| match error.kind() {
@@ -112,31 +187,31 @@ export! {
     }
 
     fn rocksdb_iter_valid(iterator: &Iterator) -> bool {
-        iterator.entries().is_some_and(DbIterator::valid)
+        iterator.valid()
     }
 
     fn rocksdb_iter_seek_to_first(iterator: &mut Iterator) {
-        iterator.seek(DbIterator::seek_to_first);
+        iterator.go(Move::First);
     }
 
     fn rocksdb_iter_seek_to_last(iterator: &mut Iterator) {
-        iterator.seek(DbIterator::seek_to_last);
+        iterator.go(Move::Last);
     }
 
     fn rocksdb_iter_seek(iterator: &mut Iterator, key[key_len]: &[u8]) {
-        iterator.seek(|entries| entries.seek(key));
+        iterator.go(Move::To(key));
     }
 
     fn rocksdb_iter_seek_for_prev(iterator: &mut Iterator, key[key_len]: &[u8]) {
-        iterator.seek(|entries| entries.seek_for_prev(key));
+        iterator.go(Move::ToOrBefore(key));
     }
 
     fn rocksdb_iter_next(iterator: &mut Iterator) {
-        iterator.step(DbIterator::next);
+        iterator.go(Move::Next);
     }
 
     fn rocksdb_iter_prev(iterator: &mut Iterator) {
-        iterator.step(DbIterator::prev);
+        iterator.go(Move::Prev);
     }
 
     /// Valid until the iterator moves.
@@ -166,7 +241,7 @@ fallible! {
 
     /// Shows the database as it is now, or as the iterator's snapshot saw it; stands on nothing.
     fn rocksdb_iter_refresh(iterator: &mut Iterator) {
-        iterator.shown = iterator.source.look();
+        iterator.refresh();
         iterator.status()
     }
 

@@ -4,6 +4,7 @@
 //! granted (K1 to K6); the other modules are grouped by the handles that C knows. What RocksDB has and Spillway does not
 //! is kept where a getter asks for it and warned about once (`options::kept`).
 
+mod absent;
 mod backup;
 mod batch;
 mod boundary;
@@ -13,16 +14,20 @@ mod database;
 mod env;
 mod extend;
 mod failure;
+mod file_manager;
 mod free;
+mod indexed_batch;
 mod ingest;
 mod iterator;
 mod job_options;
 mod memory;
 mod metadata;
 mod options;
+mod perf;
 mod read_options;
 mod snapshot;
 mod statistics;
 mod table_writer;
 mod text;
+mod ttl;
 mod write_options;

@@ -17,13 +17,17 @@ struct Managed {
     limit_bytes: usize,
     allow_stall: bool,
     costs_to_cache: bool,
-    databases: Vec<Weak<Db>>,
+    databases: Watched,
 }
+
+/// Databases, as long as they are open.
+#[derive(Clone, Default)]
+pub struct Watched(Vec<Weak<Db>>);
 
 /// `rocksdb_memory_consumers_t`.
 #[derive(Default)]
 pub struct Consumers {
-    databases: Vec<Weak<Db>>,
+    databases: Watched,
     caches: Vec<Arc<BlockCache>>,
 }
 
@@ -37,15 +41,23 @@ pub struct Usage {
 
 handles!(WriteBufferManager, Consumers, Usage);
 
-/// The sum of a property over all families of databases that are still open.
-fn sum(databases: &[Weak<Db>], property: &str) -> u64 {
-    let of = |db: Arc<Db>| -> u64 { db.families().iter().filter_map(|family| db.int_property(family, property)).sum() };
-    databases.iter().filter_map(Weak::upgrade).map(of).sum()
+impl Watched {
+    pub fn add(&mut self, db: &Arc<Db>) {
+        self.0.retain(|known| known.strong_count() > 0);
+        self.0.push(Arc::downgrade(db));
+    }
+
+    /// The sum of a property over all families.
+    pub fn sum(&self, property: &str) -> u64 {
+        let of =
+            |db: Arc<Db>| -> u64 { db.families().iter().filter_map(|family| db.int_property(family, property)).sum() };
+        self.0.iter().filter_map(Weak::upgrade).map(of).sum()
+    }
 }
 
 impl WriteBufferManager {
     fn new(limit_bytes: usize, allow_stall: bool, costs_to_cache: bool) -> Box<WriteBufferManager> {
-        let managed = Managed { limit_bytes, allow_stall, costs_to_cache, databases: Vec::new() };
+        let managed = Managed { limit_bytes, allow_stall, costs_to_cache, databases: Watched::default() };
         Box::new(WriteBufferManager(Arc::new(Mutex::new(managed))))
     }
 
@@ -56,14 +68,12 @@ impl WriteBufferManager {
     }
 
     pub fn watch(&self, db: &Arc<Db>) {
-        let databases = &mut self.0.lock().databases;
-        databases.retain(|known| known.strong_count() > 0);
-        databases.push(Arc::downgrade(db));
+        self.0.lock().databases.add(db);
     }
 
     fn sum(&self, property: &str) -> usize {
         let databases = self.0.lock().databases.clone();
-        usize::try_from(sum(&databases, property)).unwrap_or(usize::MAX)
+        usize::try_from(databases.sum(property)).unwrap_or(usize::MAX)
     }
 }
 
@@ -100,6 +110,11 @@ export! {
         manager.sum("rocksdb.size-all-mem-tables")
     }
 
+    /// Memory of memtables is not put on the cache's account.
+    fn rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(_manager: &WriteBufferManager) -> usize {
+        0
+    }
+
     fn rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager: &WriteBufferManager) -> usize {
         manager.sum("rocksdb.cur-size-active-mem-table")
     }
@@ -122,7 +137,7 @@ export! {
     }
 
     fn rocksdb_memory_consumers_add_db(consumers: &mut Consumers, database: &Database) {
-        consumers.databases.push(Arc::downgrade(&database.db));
+        consumers.databases.add(&database.db);
     }
 
     fn rocksdb_memory_consumers_add_cache(consumers: &mut Consumers, cache: &Cache) {
@@ -155,9 +170,9 @@ fallible! {
         let mut caches: Vec<&Arc<BlockCache>> = consumers.caches.iter().collect();
         caches.dedup_by(|a, b| Arc::ptr_eq(a, b));
         Ok(Box::new(Usage {
-            memtables: sum(&consumers.databases, "rocksdb.size-all-mem-tables"),
-            unflushed: sum(&consumers.databases, "rocksdb.cur-size-all-mem-tables"),
-            readers: sum(&consumers.databases, "rocksdb.estimate-table-readers-mem"),
+            memtables: consumers.databases.sum("rocksdb.size-all-mem-tables"),
+            unflushed: consumers.databases.sum("rocksdb.cur-size-all-mem-tables"),
+            readers: consumers.databases.sum("rocksdb.estimate-table-readers-mem"),
             caches: caches.iter().map(|cache| cache.usage() as u64).sum(),
         }))
     }

@@ -15,6 +15,8 @@ pub struct ReadSettings {
     pub options: ReadOptions,
     /// Iterators show what was written meanwhile whenever they seek.
     pub tailing: bool,
+    /// A timestamp was set: reads are refused.
+    pub has_timestamp: bool,
     kept: Kept,
 }
 

@@ -137,6 +137,11 @@ impl Db {
         &self.core.context.options
     }
 
+    /// The id that IDENTITY and the tables' properties hold.
+    pub fn identity(&self) -> &str {
+        &self.core.context.db_id
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }

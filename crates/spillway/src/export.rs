@@ -18,6 +18,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::manifest::write_export;
 use crate::version::snapshot::ManifestSnapshot;
 
+mod family;
 mod tables;
 
 /// Flushes tried before an export gives up finding an instant at which nothing is in memory.

@@ -39,7 +39,7 @@ pub struct LevelReport {
 }
 
 /// A table of the present version, or one that was ingested and has no level yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFile {
     pub family: String,
     /// 0 for a table without a level.
@@ -96,24 +96,12 @@ impl Db {
     pub fn live_files(&self) -> Vec<LiveFile> {
         let of_family = |family: &Arc<Family>| {
             let view = family.view_full();
-            let file = |is_queued: bool, level: usize, file: &Arc<TableFile>| LiveFile {
-                entries: counted(file, |properties| properties.entries),
-                deletions: counted(file, |properties| properties.deletions),
-                family: family.name().to_owned(),
-                level,
-                is_queued,
-                number: file.number(),
-                path: self.core().context.table_path(file.meta.physical_number()),
-                bytes: file.meta.file_bytes,
-                is_virtual: file.meta.is_virtual(),
-                smallest: file.smallest_user_key().to_vec(),
-                largest: file.largest_user_key().to_vec(),
-                smallest_seq: file.meta.smallest_seq,
-                largest_seq: file.meta.largest_seq,
+            let file = |level: usize, table: &Arc<TableFile>| {
+                LiveFile::of(family, level, table, self.core().context.table_path(table.meta.physical_number()))
             };
-            let placed = view.version.all_files().map(|(level, table)| file(false, level, table));
+            let placed = view.version.all_files().map(|(level, table)| file(level, table));
             let queued = view.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
-            placed.chain(queued.map(|table| file(true, 0, table))).collect::<Vec<_>>()
+            placed.chain(queued.map(|table| LiveFile { is_queued: true, ..file(0, table) })).collect::<Vec<_>>()
         };
         self.families().iter().flat_map(of_family).collect()
     }
@@ -152,6 +140,27 @@ impl Db {
     /// How long writers waited because of ingests.
     pub fn ingest_waits(&self) -> IngestWaitReport {
         self.core().ingest_waits.report()
+    }
+}
+
+impl LiveFile {
+    /// A table of `level` in the file at `path`.
+    pub(crate) fn of(family: &Family, level: usize, table: &TableFile, path: PathBuf) -> LiveFile {
+        LiveFile {
+            entries: counted(table, |properties| properties.entries),
+            deletions: counted(table, |properties| properties.deletions),
+            family: family.name().to_owned(),
+            level,
+            is_queued: false,
+            number: table.number(),
+            path,
+            bytes: table.meta.file_bytes,
+            is_virtual: table.meta.is_virtual(),
+            smallest: table.smallest_user_key().to_vec(),
+            largest: table.largest_user_key().to_vec(),
+            smallest_seq: table.meta.smallest_seq,
+            largest_seq: table.meta.largest_seq,
+        }
     }
 }
 

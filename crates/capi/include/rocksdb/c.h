@@ -13,7 +13,10 @@
    Errors. The last parameter char** errptr leads to NULL or to a message in memory of malloc(). On an error the message is
    freed and replaced; otherwise it stays. Messages begin with RocksDB's status ("Invalid argument: ", "Corruption: ",
    "IO error: ", "Not implemented: ", "Resource busy: ", "Result incomplete: ", "Shutdown in progress: ", "NotFound: ",
-   "Operation aborted: ").
+   "Operation aborted: ", "Merge in progress: ").
+
+   What Spillway has not (c/absent.h): functions with an errptr report "Not implemented: ". Those without take handles that
+   only such functions would have made, end the process with a message, and do nothing with NULL where they destroy.
 
    Threads. A database, its families, snapshots and caches may be used by any threads at once. Iterators, batches and options
    may be used by one thread at a time. Functions of the caller (comparators, merge operators, compaction filters, prefixes)
@@ -31,5 +34,6 @@
 #include "c/settings.h"
 #include "c/extend.h"
 #include "c/files.h"
+#include "c/absent.h"
 
 #endif

@@ -105,6 +105,20 @@ impl<T: Handle> FromC for Option<Box<T>> {
     }
 }
 
+/// The same where there must be one.
+impl<T: Handle> FromC for Box<T> {
+    type Parameter = *mut T;
+    type Raw = *mut T;
+
+    unsafe fn from_c(raw: *mut T, place: Place) -> Box<T> {
+        if raw.is_null() {
+            place.is_null();
+        }
+        // SAFETY: K1: what `reply` made of a box, once, and not NULL.
+        unsafe { Box::from_raw(raw) }
+    }
+}
+
 /// A handle whose contents the call replaces, when it no longer needs any of its other arguments: they may be the same.
 pub struct Replaced<T>(ptr::NonNull<T>);
 

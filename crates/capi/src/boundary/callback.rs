@@ -75,6 +75,18 @@ opaque! {
     VisitFamilyKey(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>);
 }
 
+/// A function that is never called, whatever its type.
+pub struct Uncalled;
+
+impl FromC for Uncalled {
+    type Parameter = Option<unsafe extern "C" fn()>;
+    type Raw = Self::Parameter;
+
+    unsafe fn from_c(_raw: Self::Raw, _place: Place) -> Uncalled {
+        Uncalled
+    }
+}
+
 /// State, key, the value below or NULL, operands oldest first, and where success and the result's length go.
 type FullMergeFn = unsafe extern "C" fn(
     *mut c_void,

@@ -76,6 +76,27 @@ macro_rules! fallible {
     )+};
 }
 
+/// Exports functions whose first argument is a handle that nothing makes, so that it is NULL (K1): those after `destroy` do
+/// nothing, those after `use` end the process. Their other arguments are the caller's to clean up, and not looked at.
+macro_rules! of_nothing {
+    ($what:literal; destroy { $($destroyer:ident)* } use { $($user:ident)* }) => {
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $destroyer(handle: *const std::ffi::c_void) {
+                if !handle.is_null() {
+                    $crate::boundary::call::die(concat!(stringify!($destroyer), ": ", $what, " are not there"));
+                }
+            }
+        )*
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $user(_handle: *const std::ffi::c_void) {
+                $crate::boundary::call::die(concat!(stringify!($user), ": ", $what, " are not there"));
+            }
+        )*
+    };
+}
+
 macro_rules! or_unit {
     () => {
         ()
@@ -95,4 +116,4 @@ macro_rules! take {
     }};
 }
 
-pub(crate) use {export, fallible, handles, or_unit, take};
+pub(crate) use {export, fallible, handles, of_nothing, or_unit, take};

@@ -173,6 +173,33 @@ impl super::argument::FromC for FreedArray {
     }
 }
 
+/// An array of handles that the caller gives back, with the handles.
+pub struct FreedHandles<T>(*mut *mut T);
+
+impl<T: Handle> super::argument::FromC for FreedHandles<T> {
+    type Parameter = *mut *mut T;
+    type Raw = *mut *mut T;
+
+    unsafe fn from_c(raw: Self::Raw, _place: super::argument::Place) -> Self {
+        FreedHandles(raw)
+    }
+}
+
+impl<T: Handle> FreedHandles<T> {
+    pub fn free(self, len: usize) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: K1: what `Given::pointers` made of `len` handles that `Box::into_raw` returned.
+        unsafe {
+            for at in 0..len {
+                drop(Box::from_raw(*self.0.add(at)));
+            }
+            free(self.0);
+        }
+    }
+}
+
 /// Memory of `malloc` that the caller gives back.
 pub struct Freed(*mut libc::c_void);
 

@@ -1,6 +1,6 @@
 //! Column families.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
 use super::{Database, FamilyHandle};
 use crate::boundary::argument::Out;
@@ -11,16 +11,37 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::text::utf8;
 
+/// Nothing gets old.
+const NO_TTL: c_int = 0;
+
 impl Database {
-    fn create_family(&self, options: &Options, name: &CStr) -> Result<Box<FamilyHandle>, Failure> {
-        let created = self.db.create_family(utf8(name)?, options.within_bounds());
+    /// Where values have stamps, those of the family get old after `ttl_s` seconds; 0 or less for never.
+    fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
+        options.check(self.db.path())?;
+        let mut options = options.within_bounds();
+        if let Some(stamps) = self.stamps() {
+            stamps.wrap(&mut options, ttl_s);
+        }
+        let created = self.db.create_family(utf8(name)?, options);
         Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
     }
 }
 
 fallible! {
     fn rocksdb_create_column_family(database: &Database, options: &Options, name: &CStr) -> Box<FamilyHandle> {
-        database.create_family(options, name)
+        database.create_family(options, name, NO_TTL)
+    }
+
+    fn rocksdb_create_column_family_with_ttl(
+        database: &Database,
+        options: &Options,
+        name: &CStr,
+        ttl: c_int,
+    ) -> Box<FamilyHandle> {
+        if database.stamps().is_none() {
+            return Err(Failure::invalid_argument("the database was not opened with a time to live"));
+        }
+        database.create_family(options, name, ttl)
     }
 
     /// After an error those made before it stay, without handles.
@@ -31,7 +52,7 @@ fallible! {
         names: Array<*const c_char>,
         len: Out<usize>,
     ) -> Given<*mut FamilyHandle> {
-        let created = names.texts(count).map(|name| database.create_family(options, name));
+        let created = names.texts(count).map(|name| database.create_family(options, name, NO_TTL));
         let handles = created.collect::<Result<Vec<_>, Failure>>().inspect_err(|_| len.set(0))?;
         let handles: Vec<*mut FamilyHandle> = handles.into_iter().map(Box::into_raw).collect();
         len.set(handles.len());

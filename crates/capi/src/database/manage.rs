@@ -20,8 +20,25 @@ impl Database {
 
     /// RocksDB's function reports no error either.
     fn compact(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>, options: &CompactRangeOptions) {
+        let times_disabled = self.manual_compactions.read();
+        if *times_disabled > 0 {
+            tracing::warn!(family = family.name(), "manual compactions are disabled");
+            return;
+        }
         if let Err(error) = self.db.compact_range(family, start, end, options) {
             tracing::warn!(%error, "a manual compaction failed");
+        }
+    }
+
+    fn stop_compactions(&self, wait: bool) {
+        let disable = [("disable_auto_compactions", "true")];
+        for family in self.db.families() {
+            if let Err(error) = self.db.set_options(&family, &disable) {
+                tracing::warn!(%error, family = family.name(), "automatic compactions were not stopped");
+            }
+        }
+        if wait && let Err(error) = self.db.wait_for_compaction() {
+            tracing::warn!(%error, "waiting for compactions failed");
         }
     }
 
@@ -145,6 +162,21 @@ fallible! {
 }
 
 export! {
+    /// Each call is undone by one of `rocksdb_enable_manual_compaction`. Returns when none is running any more.
+    fn rocksdb_disable_manual_compaction(database: &Database) {
+        *database.manual_compactions.write() += 1;
+    }
+
+    fn rocksdb_enable_manual_compaction(database: &Database) {
+        let mut times_disabled = database.manual_compactions.write();
+        *times_disabled = times_disabled.saturating_sub(1);
+    }
+
+    /// No compaction begins any more; memtables are still flushed, so that writes go on. `wait` for those that run.
+    fn rocksdb_cancel_all_background_work(database: &Database, wait: bool) {
+        database.stop_compactions(wait);
+    }
+
     /// NULL is the end of the key space.
     fn rocksdb_compact_range(
         database: &Database,

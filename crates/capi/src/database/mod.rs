@@ -4,21 +4,27 @@ mod families;
 mod manage;
 mod open;
 mod properties;
-mod read;
+pub mod read;
 mod write;
 
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use spillway::{Db, Error, ErrorKind, Family};
 
 use crate::boundary::handles;
 use crate::failure::Failure;
+use crate::ttl::Stamps;
 
 /// An open database. Other handles made from it (snapshots, iterators, families) own what they need, and can outlive it.
 pub struct Database {
     pub db: Arc<Db>,
     default: Arc<Family>,
     read_only: bool,
+    /// Values end with a stamp: the database was opened with a time to live.
+    stamps: Option<Stamps>,
+    /// Manual compactions hold it shared while they run; how many times they were disabled.
+    manual_compactions: RwLock<u32>,
 }
 
 /// `rocksdb_column_family_handle_t`.
@@ -31,6 +37,12 @@ impl Database {
     #[inline]
     pub fn default_family(&self) -> &Arc<Family> {
         &self.default
+    }
+
+    /// What takes stamps off values and puts them on, where they have them.
+    #[inline]
+    pub fn stamps(&self) -> Option<&Stamps> {
+        self.stamps.as_ref()
     }
 
     /// An error of a write.

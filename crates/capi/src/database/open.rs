@@ -1,9 +1,10 @@
 //! Opening and closing; databases that are not open: destroyed, repaired, their families listed.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use spillway::options::row::OptionGroup;
 use spillway::options::{CpuPriority, WalRecoveryMode, apply_string};
 use spillway::{DEFAULT_FAMILY, Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
@@ -16,6 +17,7 @@ use crate::boundary::{export, fallible};
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::text::{path, utf8};
+use crate::ttl::Stamps;
 
 /// Brings numbers that are out of bounds to the nearest that is not: C's setters cannot refuse any, and RocksDB does the
 /// same.
@@ -42,9 +44,9 @@ fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
 }
 
 impl Options {
-    /// How a database is opened by these options, with these families.
-    fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>, read_only: bool) -> OpenOptions {
-        let mut open = OpenOptions { db: self.db.clone(), read_only, ..OpenOptions::default() };
+    /// How a database is opened for writing by these options, with these families.
+    fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>) -> OpenOptions {
+        let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
         open.block_cache = self.block_cache.clone();
         if let Some((limit_bytes, allow_stall)) = self.write_buffer_manager.as_ref().map(|manager| manager.limit()) {
             (open.db.db_write_buffer_size, open.db.allow_stall) = (limit_bytes, allow_stall);
@@ -82,6 +84,7 @@ impl Database {
     /// # Errors
     /// The engine's; a database that another has locked is an IO error, as in RocksDB.
     fn open(path: &Path, options: &Options, open: &OpenOptions) -> Result<Box<Database>, Failure> {
+        options.check(path)?;
         let db = Db::open(path, open).map_err(|error| match error.kind() {
             ErrorKind::Busy => Failure::locked(error.to_string()),
             _ => error.into(),
@@ -90,46 +93,75 @@ impl Database {
         if let Some(manager) = &options.write_buffer_manager {
             manager.watch(&db);
         }
+        if let Some(manager) = &options.file_manager {
+            manager.watch(&db);
+        }
         if db.statistics().is_some() {
             *options.statistics.lock() = db.statistics();
         }
         let default = db.default_family();
-        Ok(Box::new(Database { db, default, read_only: open.read_only }))
+        let manual_compactions = RwLock::default();
+        Ok(Box::new(Database { db, default, read_only: open.read_only, stamps: None, manual_compactions }))
     }
 
     /// Opens a database whose only family is the default one.
-    fn open_default(options: &Options, name: &CStr, read_only: bool) -> Result<Box<Database>, Failure> {
-        let families = std::iter::once((DEFAULT_FAMILY.to_owned(), options));
-        let mut open = options.to_open(families, read_only);
-        if read_only {
+    fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
+        let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
+        if matches!(mode, Mode::ReadOnly) {
             // RocksDB opens the default family alone then.
             open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
         }
-        Database::open(path(name), options, &open)
+        mode.open(path(name), options, open)
     }
 
     fn open_families(
         options: &Options,
         name: &CStr,
         families: Families,
-        read_only: bool,
+        mode: Mode<'_>,
     ) -> Result<Box<Database>, Failure> {
         let names = families.names.texts(families.count).map(|name| utf8(name).map(str::to_owned));
         let names = names.collect::<Result<Vec<String>, Failure>>()?;
         if !names.iter().any(|name| name == DEFAULT_FAMILY) {
             return Err(Failure::invalid_argument("Default column family not specified"));
         }
+        families.options.handles(families.count).try_for_each(|family| family.check(path(name)))?;
         let pairs = names.iter().cloned().zip(families.options.handles(families.count));
-        let mut open = options.to_open(pairs, read_only);
-        if read_only {
+        let mut open = options.to_open(pairs);
+        if matches!(mode, Mode::ReadOnly) {
             open.other_families = OtherFamilies::OpenWith(Box::default());
         }
-        let database = Database::open(path(name), options, &open)?;
+        let database = mode.open(path(name), options, open)?;
         for (name, room) in names.iter().zip(families.handles.room(families.count)) {
             let family = database.db.family(name);
             let family = family.ok_or_else(|| Failure::invalid_argument(format!("Column family not found: {name}")))?;
             room.write(Box::into_raw(Box::new(FamilyHandle(family))));
         }
+        Ok(database)
+    }
+}
+
+/// What a database is opened for.
+enum Mode<'a> {
+    Write,
+    ReadOnly,
+    /// For writing, with each family's time to live in seconds, in the order of the families.
+    WriteStamped(&'a [c_int]),
+}
+
+impl Mode<'_> {
+    fn open(self, path: &Path, options: &Options, mut open: OpenOptions) -> Result<Box<Database>, Failure> {
+        open.read_only = matches!(self, Mode::ReadOnly);
+        let mut stamps = None;
+        if let Mode::WriteStamped(ttls_s) = self {
+            let with = Stamps::new(open.vfs.clone());
+            for ((_, family), &ttl_s) in open.families.iter_mut().zip(ttls_s) {
+                with.wrap(family, ttl_s);
+            }
+            stamps = Some(with);
+        }
+        let mut database = Database::open(path, options, &open)?;
+        database.stamps = stamps;
         Ok(database)
     }
 }
@@ -158,13 +190,13 @@ export! {
 
 fallible! {
     fn rocksdb_open(options: &Options, name: &CStr) -> Box<Database> {
-        Database::open_default(options, name, false)
+        Database::open_default(options, name, Mode::Write)
     }
 
     /// Logs are read either way; with the flag, one that holds anything is an error in RocksDB. Ours are part of the
     /// database.
     fn rocksdb_open_for_read_only(options: &Options, name: &CStr, _error_if_wal_file_exists: bool) -> Box<Database> {
-        Database::open_default(options, name, true)
+        Database::open_default(options, name, Mode::ReadOnly)
     }
 
     fn rocksdb_open_column_families(
@@ -175,7 +207,7 @@ fallible! {
         family_options: Array<*const Options>,
         handles: OutArray<*mut FamilyHandle>,
     ) -> Box<Database> {
-        Database::open_families(options, name, Families { count, names, options: family_options, handles }, false)
+        Database::open_families(options, name, Families { count, names, options: family_options, handles }, Mode::Write)
     }
 
     fn rocksdb_open_for_read_only_column_families(
@@ -187,7 +219,26 @@ fallible! {
         handles: OutArray<*mut FamilyHandle>,
         _error_if_wal_file_exists: bool,
     ) -> Box<Database> {
-        Database::open_families(options, name, Families { count, names, options: family_options, handles }, true)
+        Database::open_families(options, name, Families { count, names, options: family_options, handles }, Mode::ReadOnly)
+    }
+
+    /// Values older than `ttl` seconds are dropped by compactions; 0 or less for never.
+    fn rocksdb_open_with_ttl(options: &Options, name: &CStr, ttl: c_int) -> Box<Database> {
+        Database::open_default(options, name, Mode::WriteStamped(&[ttl]))
+    }
+
+    /// As many times to live as families.
+    fn rocksdb_open_column_families_with_ttl(
+        options: &Options,
+        name: &CStr,
+        count: IntCount,
+        names: Array<*const c_char>,
+        family_options: Array<*const Options>,
+        handles: OutArray<*mut FamilyHandle>,
+        ttls: Array<c_int>,
+    ) -> Box<Database> {
+        let mode = Mode::WriteStamped(ttls.elements(count));
+        Database::open_families(options, name, Families { count, names, options: family_options, handles }, mode)
     }
 
     fn rocksdb_list_column_families(options: &Options, name: &CStr, len: Out<usize>) -> Given<*mut c_char> {
@@ -204,7 +255,7 @@ fallible! {
     /// Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone. Damaged
     /// tables and MANIFESTs are not mended; the error names them.
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
-        let mut open = options.to_open(std::iter::empty(), false);
+        let mut open = options.to_open(std::iter::empty());
         open.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
         open.db.create_if_missing = false;
         open.db.error_if_exists = false;

@@ -65,6 +65,11 @@ export! {
         database.int_property(&family.0, name, value)
     }
 
+    fn rocksdb_get_db_identity(database: &Database, len: Out<usize>) -> Given<c_char> {
+        len.set(database.db.identity().len());
+        Given::bytes(database.db.identity().as_bytes())
+    }
+
     fn rocksdb_get_latest_sequence_number(database: &Database) -> u64 {
         database.db.latest_sequence_number().0
     }

@@ -6,22 +6,34 @@ use std::mem::MaybeUninit;
 use spillway::{Error, Family, Pinned};
 
 use super::{Database, FamilyHandle};
+use crate::absent::timestamps;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible, handles};
 use crate::failure::Failure;
 use crate::read_options::ReadSettings;
+use crate::ttl::unstamp;
 
 /// `rocksdb_pinnableslice_t` and `rocksdb_pinnable_handle_t`: a value that pins the block it lies in.
 pub struct PinnedValue(Pinned);
 
 handles!(PinnedValue);
 
-type Found = Result<Option<Pinned>, Error>;
+impl PinnedValue {
+    pub fn new(value: Pinned) -> Box<PinnedValue> {
+        Box::new(PinnedValue(value))
+    }
+}
+
+pub type Found = Result<Option<Pinned>, Error>;
+
+fn unstamp_found(found: Found) -> Found {
+    found?.map(unstamp).transpose()
+}
 
 /// A value as C frees it. What is nobody else's is handed over, anything else copied.
-fn given(value: Pinned) -> Given<c_char> {
+pub fn given(value: Pinned) -> Given<c_char> {
     match value.as_shared() {
         Some(_) => Given::bytes(&value),
         None => Given::vector(value.into_vec()),
@@ -29,6 +41,23 @@ fn given(value: Pinned) -> Given<c_char> {
 }
 
 impl Database {
+    /// The value of a key, without its stamp if it has one.
+    #[inline]
+    pub fn look_up(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Found {
+        if self.stamps.is_some() || options.has_timestamp {
+            return self.look_up_rarely(family, key, options);
+        }
+        self.db.get(family, key, &options.options)
+    }
+
+    #[cold]
+    fn look_up_rarely(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Found {
+        if options.has_timestamp {
+            return Err(timestamps::refused());
+        }
+        unstamp_found(self.db.get(family, key, &options.options))
+    }
+
     #[inline]
     fn get(
         &self,
@@ -37,7 +66,7 @@ impl Database {
         options: &ReadSettings,
         len: Out<usize>,
     ) -> Result<Given<c_char>, Failure> {
-        let Some(value) = self.db.get(family, key, &options.options)? else {
+        let Some(value) = self.look_up(family, key, options)? else {
             len.set(0);
             return Ok(Given::NONE);
         };
@@ -46,7 +75,7 @@ impl Database {
     }
 
     fn pinned(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Result<Option<Box<PinnedValue>>, Failure> {
-        Ok(self.db.get(family, key, &options.options)?.map(|value| Box::new(PinnedValue(value))))
+        Ok(self.look_up(family, key, options)?.map(PinnedValue::new))
     }
 
     fn copy_to(
@@ -56,7 +85,7 @@ impl Database {
         options: &ReadSettings,
         buffer: Buffer<'_>,
     ) -> Result<bool, Failure> {
-        let value = self.db.get(family, key, &options.options)?;
+        let value = self.look_up(family, key, options)?;
         buffer.found.set(u8::from(value.is_some()));
         buffer.len.set(value.as_ref().map_or(0, |value| value.len()));
         let Some(value) = value else { return Ok(false) };
@@ -67,7 +96,9 @@ impl Database {
 
     /// Looks keys up, all of a family at once.
     fn multi_get(&self, family: &Family, keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
-        match self.db.multi_get(family, keys, &options.options) {
+        let refused = options.has_timestamp.then(timestamps::refused);
+        match refused.map_or_else(|| self.db.multi_get(family, keys, &options.options), Err) {
+            Ok(found) if self.stamps.is_some() => found.into_iter().map(unstamp_found).collect(),
             Ok(found) => found,
             Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
         }
@@ -87,7 +118,7 @@ impl Database {
 
     /// Whether a key exists, with its value where the caller wants it.
     fn may_exist(&self, family: &Family, key: &[u8], options: &ReadSettings, wanted: Wanted) -> bool {
-        let found = self.db.get(family, key, &options.options);
+        let found = self.look_up(family, key, options);
         let (exists, value) = match found {
             Ok(Some(value)) => (true, Some(value)),
             Ok(None) => (false, None),
@@ -146,7 +177,7 @@ impl Results {
 fn fill_pinned(count: Count, values: OutArray<*mut PinnedValue>, errors: OutArray<*mut c_char>, found: Vec<Found>) {
     for ((value, error), found) in values.room(count).iter_mut().zip(errors.room(count)).zip(found) {
         let (pinned, message) = match found {
-            Ok(found) => (found.map(|value| Box::new(PinnedValue(value))), Given::NONE),
+            Ok(found) => (found.map(PinnedValue::new), Given::NONE),
             Err(e) => (None, Given::text(Failure::from(e).to_string())),
         };
         value.write(pinned.map_or(std::ptr::null_mut(), Box::into_raw));

@@ -1,14 +1,44 @@
 //! Writing: one change, or a batch.
 
+use spillway::{Family, WriteBatch};
+
 use super::{Database, FamilyHandle};
 use crate::batch::Batch;
 use crate::boundary::fallible;
+use crate::failure::Failure;
 use crate::write_options::WriteSettings;
+
+impl Database {
+    #[inline]
+    fn put(&self, family: &Family, key: &[u8], value: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+        let written = match &self.stamps {
+            None => self.db.put(family, key, value, &settings.options),
+            Some(stamps) => self.db.put(family, key, &stamps.stamped(value), &settings.options),
+        };
+        written.map_err(|error| self.refused(error))
+    }
+
+    #[inline]
+    fn merge(&self, family: &Family, key: &[u8], operand: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+        let written = match &self.stamps {
+            None => self.db.merge(family, key, operand, &settings.options),
+            Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), &settings.options),
+        };
+        written.map_err(|error| self.refused(error))
+    }
+
+    pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
+        let written = match &self.stamps {
+            None => self.db.write(batch, &settings.options),
+            Some(stamps) => self.db.write(&stamps.stamped_batch(batch)?, &settings.options),
+        };
+        written.map(drop).map_err(|error| self.refused(error))
+    }
+}
 
 fallible! {
     fn rocksdb_put(database: &Database, options: &WriteSettings, key[key_len]: &[u8], value[value_len]: &[u8]) {
-        let written = database.db.put(database.default_family(), key, value, &options.options);
-        written.map_err(|error| database.refused(error))
+        database.put(database.default_family(), key, value, options)
     }
 
     fn rocksdb_put_cf(
@@ -18,7 +48,7 @@ fallible! {
         key[key_len]: &[u8],
         value[value_len]: &[u8],
     ) {
-        database.db.put(&family.0, key, value, &options.options).map_err(|error| database.refused(error))
+        database.put(&family.0, key, value, options)
     }
 
     fn rocksdb_delete(database: &Database, options: &WriteSettings, key[key_len]: &[u8]) {
@@ -60,8 +90,7 @@ fallible! {
     }
 
     fn rocksdb_merge(database: &Database, options: &WriteSettings, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
-        let written = database.db.merge(database.default_family(), key, operand, &options.options);
-        written.map_err(|error| database.refused(error))
+        database.merge(database.default_family(), key, operand, options)
     }
 
     fn rocksdb_merge_cf(
@@ -71,11 +100,10 @@ fallible! {
         key[key_len]: &[u8],
         operand[operand_len]: &[u8],
     ) {
-        database.db.merge(&family.0, key, operand, &options.options).map_err(|error| database.refused(error))
+        database.merge(&family.0, key, operand, options)
     }
 
     fn rocksdb_write(database: &Database, options: &WriteSettings, batch: &Batch) {
-        database.db.write(batch.written()?, &options.options).map_err(|error| database.refused(error))?;
-        Ok(())
+        database.write(batch.written()?, options)
     }
 }

@@ -12,9 +12,10 @@ use crate::boundary::{export, handles};
 use crate::database::Database;
 
 /// The tables, with their names as C reads them. Functions of an index that no table has return nothing or 0.
-pub struct LiveFiles(Vec<ShownFile>);
+pub struct LiveFiles(pub Vec<ShownFile>);
 
 /// A table's file.
+#[derive(Clone)]
 pub struct ShownFile {
     pub file: LiveFile,
     /// As RocksDB shows it: `/000012.sst`.

@@ -30,6 +30,7 @@ settings! { Options, "rocksdb_options_";
     atomic_flush: c_uchar = 0;
     avoid_unnecessary_blocking_io: c_uchar = 0;
     delete_obsolete_files_period_micros: u64 = 21_600_000_000;
+    dump_malloc_stats: c_uchar = 0;
     enable_pipelined_write: c_uchar = 0;
     enable_write_thread_adaptive_yield: c_uchar = 1;
     info_log_level: c_int = 1;

@@ -3,13 +3,16 @@
 mod database_rows;
 mod family_rows;
 pub mod kept;
+mod latest;
 pub mod number;
 mod objects;
+mod paths;
 mod presets;
 mod strings;
 pub mod styles;
 pub mod table;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -18,7 +21,8 @@ use spillway::{BlockCache, DbOptions, FamilyOptions};
 
 use self::kept::Kept;
 use crate::boundary::{export, handles};
-use crate::env::Env;
+use crate::env::{Env, Logger};
+use crate::file_manager::FileManager;
 use crate::memory::WriteBufferManager;
 
 /// Options of a database and of one family.
@@ -32,6 +36,12 @@ pub struct Options {
     pub block_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
+    pub file_manager: Option<FileManager>,
+    info_log: Option<Logger>,
+    /// Where tables were asked to lie.
+    table_dirs: Vec<PathBuf>,
+    /// The comparator is one of keys with timestamps.
+    has_timestamps: bool,
     /// Those of the database last opened with these options, copies included.
     pub statistics: Arc<Mutex<Option<Arc<Statistics>>>>,
 }

@@ -10,6 +10,7 @@ use spillway::{UserOrder, merge};
 use super::Options;
 use super::kept::warn;
 use super::number::{CNumber, Field};
+use super::styles::Cuckoo;
 use crate::boundary::array::{Array, Count};
 use crate::boundary::export;
 use crate::boundary::reply::Given;
@@ -19,6 +20,7 @@ use crate::extend::comparator::CallbackOrder;
 use crate::extend::filter::{CallbackFilter, CallbackFilterFactory};
 use crate::extend::merge::CallbackMerge;
 use crate::extend::prefix::Prefix;
+use crate::file_manager::FileManager;
 use crate::memory::WriteBufferManager;
 use crate::statistics::{self, HistogramData};
 
@@ -44,6 +46,7 @@ export! {
     /// The comparator stays the caller's.
     fn rocksdb_options_set_comparator(options: &mut Options, comparator: Option<&CallbackOrder>) {
         options.family.order = comparator.map_or(UserOrder::Bytewise, CallbackOrder::order);
+        options.has_timestamps = comparator.is_some_and(CallbackOrder::has_timestamps);
     }
 
     /// The options own the operator from now on.
@@ -99,10 +102,20 @@ export! {
         }
     }
 
-    fn rocksdb_options_set_info_log(_options: &mut Options, logger: Option<&Logger>) {
+    fn rocksdb_options_set_info_log(options: &mut Options, logger: Option<&Logger>) {
         if logger.is_some() {
             warn("info_log", "callback");
         }
+        options.info_log = logger.cloned();
+    }
+
+    /// A handle of its own; NULL where none was set.
+    fn rocksdb_options_get_info_log(options: &Options) -> Option<Box<Logger>> {
+        options.info_log.clone().map(Box::new)
+    }
+
+    fn rocksdb_options_set_sst_file_manager(options: &mut Options, manager: Option<&FileManager>) {
+        options.file_manager = manager.cloned();
     }
 
     fn rocksdb_options_set_wal_dir(options: &mut Options, dir: &CStr) {
@@ -164,6 +177,65 @@ export! {
         if enabled {
             warn("bottommost_compression_opts", &format!("zstd_max_train_bytes={bytes}"));
         }
+    }
+
+    fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
+        _options: &mut Options,
+        use_trainer: bool,
+        enabled: bool,
+    ) {
+        if enabled && !use_trainer {
+            warn("bottommost_compression_opts", "use_zstd_dict_trainer=false");
+        }
+    }
+
+    /// Those of the other levels are trained too, where they have any.
+    fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(_options: &Options) -> bool {
+        true
+    }
+
+    fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+        _options: &mut Options,
+        bytes: u64,
+        enabled: bool,
+    ) {
+        if enabled {
+            warn("bottommost_compression_opts", &format!("max_dict_buffer_bytes={bytes}"));
+        }
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory(
+        _options: &mut Options,
+        window_size: usize,
+        deletions: usize,
+    ) {
+        warn("table_properties_collectors", &format!("CompactOnDeletionCollector:{window_size}:{deletions}"));
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
+        _options: &mut Options,
+        window_size: usize,
+        deletions: usize,
+        ratio: f64,
+    ) {
+        let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}");
+        warn("table_properties_collectors", &text);
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
+        _options: &mut Options,
+        window_size: usize,
+        deletions: usize,
+        ratio: f64,
+        min_file_size: u64,
+    ) {
+        let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}:{min_file_size}");
+        warn("table_properties_collectors", &text);
+    }
+
+    /// Tables stay block-based here too.
+    fn rocksdb_options_set_cuckoo_table_factory(_options: &mut Options, _cuckoo: &Cuckoo) {
+        warn("table_factory", "CuckooTable");
     }
 
     fn rocksdb_options_set_memtable_vector_rep(options: &mut Options) {

@@ -1,6 +1,6 @@
-//! Options of compaction styles that are not done here, kept so that a caller gets what was set.
+//! Options of compaction styles and tables that are not there, kept so that a caller gets what was set.
 
-use std::ffi::{c_int, c_uchar};
+use std::ffi::{c_double, c_int, c_uchar};
 
 use super::kept::Kept;
 use crate::boundary::settings::settings;
@@ -18,7 +18,13 @@ pub struct Fifo {
     kept: Kept,
 }
 
-handles!(Universal, Fifo);
+/// Options of cuckoo tables.
+#[derive(Default)]
+pub struct Cuckoo {
+    kept: Kept,
+}
+
+handles!(Universal, Fifo, Cuckoo);
 
 settings! { Universal, "rocksdb_universal_compaction_options_";
     size_ratio: c_int = 1;
@@ -39,7 +45,30 @@ settings! { Fifo, "rocksdb_fifo_compaction_options_";
     use_kv_ratio_compaction: c_uchar = 0;
 }
 
+settings! { Cuckoo, "rocksdb_cuckoo_options_";
+    hash_table_ratio: c_double = CUCKOO_HASH_RATIO;
+    max_search_depth: u32 = 100;
+    cuckoo_block_size: u32 = 5;
+    identity_as_first_hash: c_uchar = 0;
+    use_module_hash: c_uchar = 1;
+}
+
+const CUCKOO_HASH_RATIO: c_double = 0.9;
+
 export! {
+    fn rocksdb_cuckoo_options_create() -> Box<Cuckoo> {
+        Box::default()
+    }
+
+    fn rocksdb_cuckoo_options_destroy(options: Option<Box<Cuckoo>>) {
+        drop(options);
+    }
+
+    /// An older name of `set_hash_table_ratio`.
+    fn rocksdb_cuckoo_options_set_hash_ratio(options: &mut Cuckoo, ratio: c_double) {
+        options.kept.set("hash_table_ratio", ratio, CUCKOO_HASH_RATIO);
+    }
+
     fn rocksdb_universal_compaction_options_create() -> Box<Universal> {
         Box::default()
     }

@@ -150,7 +150,7 @@ static void test_snapshots(rocksdb_t* db) {
 
 static void test_properties(rocksdb_t* db) {
     const char *start = "a", *limit = "zz";
-    size_t start_len = 1, limit_len = 2;
+    size_t start_len = 1, limit_len = 2, len;
     uint64_t number = 0, size = 77;
     char* text = rocksdb_property_value(db, "rocksdb.estimate-num-keys");
     CHECK(text != NULL && atoi(text) > 0);
@@ -158,6 +158,9 @@ static void test_properties(rocksdb_t* db) {
     CHECK(rocksdb_property_value(db, "rocksdb.nonsense") == NULL);
     CHECK(rocksdb_property_int(db, "rocksdb.estimate-num-keys", &number) == 0 && number > 0);
     CHECK(rocksdb_property_int(db, "rocksdb.stats", &number) == -1);
+    text = rocksdb_get_db_identity(db, &len);
+    CHECK(text != NULL && len == 36);
+    rocksdb_free(text);
     rocksdb_approximate_sizes(db, 1, &start, &start_len, &limit, &limit_len, &size, &error);
     CHECK_OK(error);
     CHECK(size < 1 << 20);

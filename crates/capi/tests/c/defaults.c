@@ -21,6 +21,7 @@ static void* create(const char* prefix) {
 
 int main(int argc, char** argv) {
     void *options, *table, *universal, *fifo, *flush, *compact, *wait, *write, *read, *ingest;
+    void *cuckoo, *import, *transactiondb, *transaction, *optimistic;
     if (argc < 2 || (library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) == NULL) return 2;
     options = create("rocksdb_options_");
     table = create("rocksdb_block_based_options_");
@@ -32,6 +33,11 @@ int main(int argc, char** argv) {
     write = create("rocksdb_writeoptions_");
     read = create("rocksdb_readoptions_");
     ingest = create("rocksdb_ingestexternalfileoptions_");
+    cuckoo = create("rocksdb_cuckoo_options_");
+    import = create("rocksdb_import_column_family_options_");
+    transactiondb = create("rocksdb_transactiondb_options_");
+    transaction = create("rocksdb_transaction_options_");
+    optimistic = create("rocksdb_optimistictransaction_options_");
 #define ROW(handle, prefix, name, set_type, get_type, sample)                           \
     {                                                                                   \
         get_type (*get)(void*);                                                         \

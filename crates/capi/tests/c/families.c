@@ -63,6 +63,39 @@ static void test_writes(rocksdb_t* db, rocksdb_writeoptions_t* write, rocksdb_re
     CHECK_ERROR(error, "Invalid argument: "); /* the family has no merge operator */
 }
 
+/* What is disabled does nothing, until it is enabled as often. */
+static void test_disabled(rocksdb_t* db, rocksdb_writeoptions_t* write, rocksdb_column_family_handle_t* family) {
+    size_t before;
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_column_family_metadata_t* metadata;
+    rocksdb_put_cf(db, write, family, LIT("d"), LIT("1"), &error);
+    rocksdb_flush_cf(db, flush, family, &error);
+    rocksdb_put_cf(db, write, family, LIT("d"), LIT("2"), &error);
+    rocksdb_flush_cf(db, flush, family, &error);
+    CHECK_OK(error);
+    metadata = rocksdb_get_column_family_metadata_cf(db, family);
+    before = rocksdb_column_family_metadata_get_file_count(metadata);
+    rocksdb_column_family_metadata_destroy(metadata);
+    CHECK(before >= 2);
+    rocksdb_disable_manual_compaction(db);
+    rocksdb_disable_manual_compaction(db);
+    rocksdb_enable_manual_compaction(db);
+    rocksdb_compact_range_cf(db, family, NULL, 0, NULL, 0);
+    metadata = rocksdb_get_column_family_metadata_cf(db, family);
+    CHECK(rocksdb_column_family_metadata_get_file_count(metadata) == before);
+    rocksdb_column_family_metadata_destroy(metadata);
+    rocksdb_enable_manual_compaction(db);
+    rocksdb_compact_range_cf(db, family, NULL, 0, NULL, 0);
+    metadata = rocksdb_get_column_family_metadata_cf(db, family);
+    CHECK(rocksdb_column_family_metadata_get_file_count(metadata) == 1);
+    rocksdb_column_family_metadata_destroy(metadata);
+    rocksdb_cancel_all_background_work(db, 1);
+    rocksdb_put_cf(db, write, family, LIT("d"), LIT("3"), &error);
+    rocksdb_flush_cf(db, flush, family, &error);
+    CHECK_OK(error);
+    rocksdb_flushoptions_destroy(flush);
+}
+
 static void test_looking_after(rocksdb_t* db, rocksdb_readoptions_t* read, rocksdb_column_family_handle_t** families) {
     const char *start = "a", *limit = "z";
     const char* names[1] = {"write_buffer_size"};
@@ -163,6 +196,7 @@ int main(int argc, char** argv) {
     test_writes(db, write, read, families[1]);
     test_looking_after(db, read, families);
     test_making(db, options);
+    test_disabled(db, write, families[1]);
     rocksdb_column_family_handle_destroy(families[0]);
     rocksdb_close(db);
     rocksdb_column_family_handle_destroy(families[1]); /* after the database: harmless */

@@ -1,5 +1,7 @@
 /* Options: every setter with its getter, presets, strings, and which of them a database is opened with. */
 
+#include <sys/stat.h>
+
 #include "check.h"
 
 static char* error;
@@ -13,6 +15,11 @@ static rocksdb_wait_for_compact_options_t* wait;
 static rocksdb_writeoptions_t* write;
 static rocksdb_readoptions_t* read;
 static rocksdb_ingestexternalfileoptions_t* ingest;
+static rocksdb_cuckoo_table_options_t* cuckoo;
+static rocksdb_import_column_family_options_t* import;
+static rocksdb_transactiondb_options_t* transactiondb;
+static rocksdb_transaction_options_t* transaction;
+static rocksdb_optimistictransaction_options_t* optimistic;
 
 static void create(void) {
     options = rocksdb_options_create();
@@ -25,6 +32,11 @@ static void create(void) {
     write = rocksdb_writeoptions_create();
     read = rocksdb_readoptions_create();
     ingest = rocksdb_ingestexternalfileoptions_create();
+    cuckoo = rocksdb_cuckoo_options_create();
+    import = rocksdb_import_column_family_options_create();
+    transactiondb = rocksdb_transactiondb_options_create();
+    transaction = rocksdb_transaction_options_create();
+    optimistic = rocksdb_optimistictransaction_options_create();
 }
 
 static void destroy(void) {
@@ -38,6 +50,11 @@ static void destroy(void) {
     rocksdb_writeoptions_destroy(write);
     rocksdb_readoptions_destroy(read);
     rocksdb_ingestexternalfileoptions_destroy(ingest);
+    rocksdb_cuckoo_options_destroy(cuckoo);
+    rocksdb_import_column_family_options_destroy(import);
+    rocksdb_transactiondb_options_destroy(transactiondb);
+    rocksdb_transaction_options_destroy(transaction);
+    rocksdb_optimistictransaction_options_destroy(optimistic);
 }
 
 /* What is set is what is got, also where nobody heeds it. */
@@ -113,6 +130,15 @@ static void test_without_getters(void) {
     rocksdb_options_set_hash_link_list_rep(options, 1000);
     rocksdb_options_set_memtable_vector_rep(options);
     rocksdb_options_set_plain_table_factory(options, 0, 10, 0.75, 16, 0, 0, 0, 0);
+    rocksdb_cuckoo_options_set_hash_ratio(cuckoo, 0.5);
+    CHECK(rocksdb_cuckoo_options_get_hash_table_ratio(cuckoo) == 0.5);
+    rocksdb_options_set_cuckoo_table_factory(options, cuckoo);
+    rocksdb_options_add_compact_on_deletion_collector_factory(options, 100, 50);
+    rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(options, 100, 50, 0.5);
+    rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(options, 100, 50, 0.5, 1000);
+    rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(options, 0, 1);
+    CHECK(rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(options) == 1);
+    rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(options, 100, 1);
     rocksdb_options_set_db_log_dir(options, "");
     rocksdb_options_set_universal_compaction_options(options, universal);
     rocksdb_options_set_fifo_compaction_options(options, fifo);
@@ -157,6 +183,49 @@ static void test_opening(char** argv) {
     rocksdb_close(db);
 }
 
+static void test_latest(char** argv) {
+    const char* names[2] = {"default", "small"};
+    const rocksdb_options_t* of[2];
+    rocksdb_column_family_handle_t* families[2];
+    rocksdb_env_t* env = rocksdb_create_default_env();
+    rocksdb_cache_t* cache = rocksdb_cache_create_lru(1 << 20);
+    rocksdb_options_t *first = rocksdb_options_create(), *loaded, **loaded_families;
+    size_t count, i;
+    char** loaded_names;
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(first, 1);
+    rocksdb_options_set_create_missing_column_families(first, 1);
+    rocksdb_options_set_max_open_files(first, 99);
+    rocksdb_options_set_write_buffer_size(first, 1 << 20);
+    of[0] = of[1] = first;
+    db = rocksdb_open_column_families(first, path_in(argv, "latest"), 2, names, of, families, &error);
+    CHECK_OK(error);
+    for (i = 0; i < 2; ++i) rocksdb_column_family_handle_destroy(families[i]);
+    rocksdb_close(db);
+    rocksdb_load_latest_options(path_in(argv, "latest"), env, 0, cache, &loaded, &count, &loaded_names,
+                                &loaded_families, &error);
+    CHECK_OK(error);
+    CHECK(count == 2 && strcmp(loaded_names[0], "default") == 0 && strcmp(loaded_names[1], "small") == 0);
+    CHECK(rocksdb_options_get_max_open_files(loaded) == 99);
+    CHECK(rocksdb_options_get_write_buffer_size(loaded_families[1]) == 1 << 20);
+    for (i = 0; i < 2; ++i) of[i] = loaded_families[i];
+    db = rocksdb_open_column_families(loaded, path_in(argv, "latest"), 2, (const char* const*)loaded_names, of,
+                                      families, &error);
+    CHECK_OK(error);
+    for (i = 0; i < 2; ++i) rocksdb_column_family_handle_destroy(families[i]);
+    rocksdb_close(db);
+    rocksdb_load_latest_options_destroy(loaded, loaded_names, loaded_families, count);
+    rocksdb_load_latest_options_destroy(NULL, NULL, NULL, 0);
+    CHECK(mkdir(path_in(argv, "empty"), 0700) == 0);
+    rocksdb_load_latest_options(path_in(argv, "empty"), env, 0, NULL, &loaded, &count, &loaded_names,
+                                &loaded_families, &error);
+    CHECK_ERROR(error, "NotFound: ");
+    CHECK(loaded == NULL && count == 0 && loaded_names == NULL && loaded_families == NULL);
+    rocksdb_options_destroy(first);
+    rocksdb_cache_destroy(cache);
+    rocksdb_env_destroy(env);
+}
+
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
     create();
@@ -166,6 +235,7 @@ int main(int argc, char** argv) {
     test_strings();
     test_without_getters();
     test_opening(argv);
+    test_latest(argv);
     destroy();
     return outcome("options");
 }

@@ -17,6 +17,7 @@ static void test_caches(char** argv) {
     rocksdb_t* db;
     rocksdb_lru_cache_options_set_capacity(lru, 8 << 20);
     rocksdb_lru_cache_options_set_num_shard_bits(lru, 2);
+    rocksdb_lru_cache_options_set_memory_allocator(lru, NULL);
     cache = rocksdb_cache_create_lru_opts(lru);
     CHECK(rocksdb_cache_get_capacity(cache) == 8 << 20);
     rocksdb_cache_set_capacity(cache, 4 << 20);
@@ -24,6 +25,7 @@ static void test_caches(char** argv) {
     rocksdb_hyper_clock_cache_options_set_capacity(clock, 2 << 20);
     rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(clock, 100);
     rocksdb_hyper_clock_cache_options_set_num_shard_bits(clock, 1);
+    rocksdb_hyper_clock_cache_options_set_memory_allocator(clock, NULL);
     other = rocksdb_cache_create_hyper_clock_opts(clock);
     CHECK(rocksdb_cache_get_capacity(other) == 2 << 20);
     rocksdb_cache_destroy(other);
@@ -89,7 +91,12 @@ static void test_envs(void) {
     rocksdb_env_destroy(memory);
 }
 
+static void log_line(void* state, unsigned level, char* line, size_t len) {
+    (void)state, (void)level, (void)line, (void)len;
+}
+
 static void test_limiters(void) {
+    rocksdb_logger_t* logger;
     rocksdb_options_t* options = rocksdb_options_create();
     rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(1 << 20, 100000, 10);
     rocksdb_options_set_ratelimiter(options, limiter);
@@ -97,6 +104,15 @@ static void test_limiters(void) {
     rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_auto_tuned(1 << 20, 100000, 10));
     rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_with_mode(1 << 20, 100000, 10, 0, 1));
     rocksdb_options_set_info_log(options, NULL);
+    logger = rocksdb_options_get_info_log(options);
+    CHECK(logger == NULL);
+    logger = rocksdb_logger_create_stderr_logger(1, "prefix");
+    rocksdb_options_set_info_log(options, logger);
+    rocksdb_logger_destroy(logger);
+    logger = rocksdb_options_get_info_log(options);
+    CHECK(logger != NULL);
+    rocksdb_logger_destroy(logger);
+    rocksdb_logger_destroy(rocksdb_logger_create_callback_logger(1, log_line, NULL));
     rocksdb_logger_destroy(NULL);
     rocksdb_options_destroy(options);
 }
@@ -123,6 +139,7 @@ static void test_memory(char** argv) {
     rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
     CHECK(rocksdb_write_buffer_manager_memory_usage(manager) > 0);
     CHECK(rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager) > 0);
+    CHECK(rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(manager) == 0);
     rocksdb_memory_consumers_add_db(consumers, db);
     rocksdb_memory_consumers_add_cache(consumers, cache);
     usage = rocksdb_approximate_memory_usage_create(consumers, &error);
@@ -138,6 +155,51 @@ static void test_memory(char** argv) {
     rocksdb_write_buffer_manager_destroy(manager);
     rocksdb_options_destroy(options);
     rocksdb_cache_destroy(cache);
+}
+
+static void test_file_managers(char** argv) {
+    rocksdb_env_t* env = rocksdb_create_default_env();
+    rocksdb_sst_file_manager_t* manager = rocksdb_sst_file_manager_create(env);
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_sst_file_manager(options, manager);
+    db = rocksdb_open(options, path_in(argv, "managed"), &error);
+    CHECK(rocksdb_sst_file_manager_get_total_size(manager) == 0);
+    rocksdb_put(db, write, LIT("k"), LIT("v"), &error);
+    rocksdb_flush(db, flush, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_sst_file_manager_get_total_size(manager) > 0);
+    CHECK(!rocksdb_sst_file_manager_is_max_allowed_space_reached(manager));
+    rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, 1);
+    CHECK(rocksdb_sst_file_manager_is_max_allowed_space_reached(manager));
+    CHECK(rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager));
+    rocksdb_sst_file_manager_set_compaction_buffer_size(manager, 1 << 20);
+    rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager, 1 << 20);
+    CHECK(rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager) == 1 << 20);
+    rocksdb_sst_file_manager_set_max_trash_db_ratio(manager, 0.5);
+    CHECK(rocksdb_sst_file_manager_get_max_trash_db_ratio(manager) == 0.5);
+    CHECK(rocksdb_sst_file_manager_get_total_trash_size(manager) == 0);
+    rocksdb_close(db);
+    CHECK(rocksdb_sst_file_manager_get_total_size(manager) == 0);
+    rocksdb_sst_file_manager_destroy(manager);
+    rocksdb_options_destroy(options);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_env_destroy(env);
+}
+
+static void test_perf_contexts(void) {
+    char* report;
+    rocksdb_perfcontext_t* context;
+    rocksdb_set_perf_level(2);
+    context = rocksdb_perfcontext_create();
+    rocksdb_perfcontext_reset(context);
+    CHECK(rocksdb_perfcontext_metric(context, 0) == 0);
+    report = rocksdb_perfcontext_report(context, 1);
+    CHECK(report != NULL && report[0] == 0);
+    rocksdb_free(report);
+    rocksdb_perfcontext_destroy(context);
 }
 
 static void test_statistics(char** argv) {
@@ -188,6 +250,8 @@ int main(int argc, char** argv) {
     test_envs();
     test_limiters();
     test_memory(argv);
+    test_file_managers(argv);
+    test_perf_contexts();
     test_statistics(argv);
     rocksdb_readoptions_destroy(read);
     rocksdb_writeoptions_destroy(write);

@@ -51,7 +51,20 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 8] = ["backups", "basics", "batches", "extend", "families", "files", "options", "resources"];
+pub const PROGRAMS: [&str; 12] = [
+    "absent",
+    "backups",
+    "basics",
+    "batches",
+    "exports",
+    "extend",
+    "families",
+    "files",
+    "indexed",
+    "options",
+    "resources",
+    "ttl",
+];
 
 pub fn source(name: &str) -> PathBuf {
     root().join("tests/c").join(format!("{name}.c"))

@@ -54,6 +54,75 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_iterate_cf(rocksdb_writebatch_t* bat
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_rollback_to_save_point(rocksdb_writebatch_t* batch, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_pop_save_point(rocksdb_writebatch_t* batch, char** errptr);
 
+/* The functions of C. */
+
+/* One entry is shown for each key, the newest, whether or not overwrite_keys. */
+ROCKSDB_LIBRARY_API rocksdb_writebatch_wi_t* rocksdb_writebatch_wi_create(size_t reserved_bytes,
+    unsigned char overwrite_keys);
+/* The comparator is for families whose handle no call has shown. Batches grow as they need. */
+ROCKSDB_LIBRARY_API rocksdb_writebatch_wi_t* rocksdb_writebatch_wi_create_with_params(
+    rocksdb_comparator_t* comparator, size_t reserved_bytes, unsigned char overwrite_keys, size_t max_bytes,
+    size_t protection_bytes_per_key);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_destroy(rocksdb_writebatch_wi_t* batch);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_clear(rocksdb_writebatch_wi_t* batch);
+ROCKSDB_LIBRARY_API int rocksdb_writebatch_wi_count(rocksdb_writebatch_wi_t* batch);
+/* The encoded batch, until it changes. */
+ROCKSDB_LIBRARY_API const char* rocksdb_writebatch_wi_data(rocksdb_writebatch_wi_t* batch, size_t* len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_put_log_data(rocksdb_writebatch_wi_t* batch, const char* blob,
+    size_t blob_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_set_save_point(rocksdb_writebatch_wi_t* batch);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_put(rocksdb_writebatch_wi_t* batch, const char* key, size_t key_len,
+    const char* value, size_t value_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_put_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_merge(rocksdb_writebatch_wi_t* batch, const char* key, size_t key_len,
+    const char* operand, size_t operand_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_merge_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* operand, size_t operand_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete(rocksdb_writebatch_wi_t* batch, const char* key,
+    size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_singledelete(rocksdb_writebatch_wi_t* batch, const char* key,
+    size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_singledelete_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_range(rocksdb_writebatch_wi_t* batch, const char* start,
+    size_t start_len, const char* end, size_t end_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_range_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_column_family_handle_t* family, const char* start, size_t start_len, const char* end, size_t end_len);
+/* The iterator takes below, and shows the batch as it is now. */
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_writebatch_wi_create_iterator_with_base(
+    rocksdb_writebatch_wi_t* batch, rocksdb_iterator_t* below);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_writebatch_wi_create_iterator_with_base_readopts(
+    rocksdb_writebatch_wi_t* batch, rocksdb_iterator_t* below, const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_writebatch_wi_create_iterator_with_base_cf(
+    rocksdb_writebatch_wi_t* batch, rocksdb_iterator_t* below, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+    rocksdb_writebatch_wi_t* batch, rocksdb_iterator_t* below, rocksdb_column_family_handle_t* family,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_rollback_to_save_point(rocksdb_writebatch_wi_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_write_writebatch_wi(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_writebatch_wi_t* batch, char** errptr);
+/* Of the batch alone; the options' merge operator is what applies operands. */
+ROCKSDB_LIBRARY_API char* rocksdb_writebatch_wi_get_from_batch(rocksdb_writebatch_wi_t* batch,
+    const rocksdb_options_t* options, const char* key, size_t key_len, size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_writebatch_wi_get_from_batch_cf(rocksdb_writebatch_wi_t* batch,
+    const rocksdb_options_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_writebatch_wi_get_from_batch_and_db(rocksdb_writebatch_wi_t* batch,
+    rocksdb_t* database, const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* len,
+    char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_writebatch_wi_get_from_batch_and_db_cf(rocksdb_writebatch_wi_t* batch,
+    rocksdb_t* database, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family,
+    const char* key, size_t key_len, size_t* len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_writebatch_wi_get_pinned_from_batch_and_db(
+    rocksdb_writebatch_wi_t* batch, rocksdb_t* database, const rocksdb_readoptions_t* options, const char* key,
+    size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
+    rocksdb_writebatch_wi_t* batch, rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** errptr);
+
 #ifdef __cplusplus
 }
 #endif

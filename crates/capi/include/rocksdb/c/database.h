@@ -25,6 +25,13 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_column_families(const rocksdb_option
 ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t* options,
     const char* name, int count, const char* const* names, const rocksdb_options_t* const* family_options,
     rocksdb_column_family_handle_t** handles, unsigned char error_if_wal_file_exists, char** errptr);
+/* Values older than ttl seconds are dropped by compactions; 0 or less for never. */
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_with_ttl(const rocksdb_options_t* options, const char* name, int ttl,
+    char** errptr);
+/* As many times to live as families. */
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_column_families_with_ttl(const rocksdb_options_t* options,
+    const char* name, int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, const int* ttls, char** errptr);
 ROCKSDB_LIBRARY_API char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name,
     size_t* len, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options, const char* name, char** errptr);
@@ -36,6 +43,8 @@ ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options, con
 
 ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_create_column_family(rocksdb_t* database,
     const rocksdb_options_t* options, const char* name, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_create_column_family_with_ttl(rocksdb_t* database,
+    const rocksdb_options_t* options, const char* name, int ttl, char** errptr);
 /* After an error those made before it stay, without handles. */
 ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t** rocksdb_create_column_families(rocksdb_t* database,
     const rocksdb_options_t* options, int count, const char* const* names, size_t* len, char** errptr);
@@ -163,6 +172,7 @@ ROCKSDB_LIBRARY_API char* rocksdb_property_value_cf(rocksdb_t* database, rocksdb
 ROCKSDB_LIBRARY_API int rocksdb_property_int(rocksdb_t* database, const char* name, uint64_t* value);
 ROCKSDB_LIBRARY_API int rocksdb_property_int_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     const char* name, uint64_t* value);
+ROCKSDB_LIBRARY_API char* rocksdb_get_db_identity(rocksdb_t* database, size_t* len);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_get_latest_sequence_number(rocksdb_t* database);
 ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes(rocksdb_t* database, int count, const char* const* starts,
     const size_t* start_lens, const char* const* limits, const size_t* limit_lens, uint64_t* sizes, char** errptr);
@@ -192,6 +202,11 @@ ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range(rocksdb_t* database, const
     const char* limit, size_t limit_len, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
+/* Each call is undone by one of rocksdb_enable_manual_compaction. Returns when none is running any more. */
+ROCKSDB_LIBRARY_API void rocksdb_disable_manual_compaction(rocksdb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_enable_manual_compaction(rocksdb_t* database);
+/* No compaction begins any more; memtables are still flushed, so that writes go on. wait for those that run. */
+ROCKSDB_LIBRARY_API void rocksdb_cancel_all_background_work(rocksdb_t* database, unsigned char wait);
 /* NULL is the end of the key space. */
 ROCKSDB_LIBRARY_API void rocksdb_compact_range(rocksdb_t* database, const char* start, size_t start_len,
     const char* limit, size_t limit_len);

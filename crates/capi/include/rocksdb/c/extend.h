@@ -13,6 +13,12 @@ extern "C" {
 
 ROCKSDB_LIBRARY_API rocksdb_comparator_t* rocksdb_comparator_create(void* state, void (*destructor)(void*),
     int (*compare)(void*, const char*, size_t, const char*, size_t), const char* (*name)(void*));
+/* Options with it are refused where a database is opened with them. */
+ROCKSDB_LIBRARY_API rocksdb_comparator_t* rocksdb_comparator_with_ts_create(void* state, void (*destructor)(void*),
+    int (*compare)(void*, const char*, size_t, const char*, size_t),
+    int (*compare_timestamps)(void*, const char*, size_t, const char*, size_t),
+    int (*compare_without_timestamps)(void*, const char*, size_t, unsigned char, const char*, size_t, unsigned char),
+    const char* (*name)(void*), size_t timestamp_size);
 ROCKSDB_LIBRARY_API void rocksdb_comparator_destroy(rocksdb_comparator_t* comparator);
 
 /* rocksdb_mergeoperator_t. */

@@ -156,6 +156,52 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_metadata_get_size(rocksdb_sst_file
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_smallestkey(rocksdb_sst_file_metadata_t* file, size_t* len);
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_largestkey(rocksdb_sst_file_metadata_t* file, size_t* len);
 
+/* A family's tables taken out of one database and into another: rocksdb_export_import_files_metadata_t. */
+
+/* Flushes the family, and links its tables into a directory that is not there yet. */
+ROCKSDB_LIBRARY_API rocksdb_export_import_files_metadata_t* rocksdb_checkpoint_export_column_family(
+    rocksdb_checkpoint_t* checkpoint, rocksdb_column_family_handle_t* family, const char* dir, char** errptr);
+/* The tables get new sequence numbers, in an order that keeps what is newer newer. */
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_create_column_family_with_import(rocksdb_t* database,
+    rocksdb_options_t* options, const char* name, rocksdb_import_column_family_options_t* import_options,
+    rocksdb_export_import_files_metadata_t* metadata, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_export_import_files_metadata_t* rocksdb_export_import_files_metadata_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_export_import_files_metadata_destroy(
+    rocksdb_export_import_files_metadata_t* metadata);
+ROCKSDB_LIBRARY_API char* rocksdb_export_import_files_metadata_get_db_comparator_name(
+    rocksdb_export_import_files_metadata_t* metadata);
+ROCKSDB_LIBRARY_API void rocksdb_export_import_files_metadata_set_db_comparator_name(
+    rocksdb_export_import_files_metadata_t* metadata, const char* name);
+/* A copy, which is the caller's. */
+ROCKSDB_LIBRARY_API rocksdb_livefiles_t* rocksdb_export_import_files_metadata_get_files(
+    rocksdb_export_import_files_metadata_t* metadata);
+/* The files stay the caller's. */
+ROCKSDB_LIBRARY_API void rocksdb_export_import_files_metadata_set_files(
+    rocksdb_export_import_files_metadata_t* metadata, rocksdb_livefiles_t* files);
+ROCKSDB_LIBRARY_API rocksdb_import_column_family_options_t* rocksdb_import_column_family_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_import_column_family_options_destroy(
+    rocksdb_import_column_family_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_livefiles_t* rocksdb_livefiles_create(void);
+/* A copy: the file stays the caller's. */
+ROCKSDB_LIBRARY_API void rocksdb_livefiles_add(rocksdb_livefiles_t* files, rocksdb_livefile_t* file);
+ROCKSDB_LIBRARY_API rocksdb_livefile_t* rocksdb_livefile_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_destroy(rocksdb_livefile_t* file);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_column_family_name(rocksdb_livefile_t* file, const char* name);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_level(rocksdb_livefile_t* file, int level);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_name(rocksdb_livefile_t* file, const char* name);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_directory(rocksdb_livefile_t* file, const char* directory);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_size(rocksdb_livefile_t* file, size_t bytes);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_smallest_key(rocksdb_livefile_t* file, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_largest_key(rocksdb_livefile_t* file, const char* key, size_t key_len);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_smallest_seqno(rocksdb_livefile_t* file, uint64_t number);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_largest_seqno(rocksdb_livefile_t* file, uint64_t number);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_num_entries(rocksdb_livefile_t* file, uint64_t entries);
+ROCKSDB_LIBRARY_API void rocksdb_livefile_set_num_deletions(rocksdb_livefile_t* file, uint64_t deletions);
+ROCKSDB_LIBRARY_API void rocksdb_import_column_family_options_set_move_files(
+    rocksdb_import_column_family_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_import_column_family_options_get_move_files(
+    rocksdb_import_column_family_options_t* options);
+
 /* rocksdb_backup_engine_t: many copies of databases in one directory. */
 
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_close(rocksdb_backup_engine_t* backups);

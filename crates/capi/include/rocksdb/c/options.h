@@ -68,6 +68,8 @@ ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_avoid_unnecessary_blocking
 ROCKSDB_LIBRARY_API void rocksdb_options_set_delete_obsolete_files_period_micros(rocksdb_options_t* options,
     uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_delete_obsolete_files_period_micros(rocksdb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_dump_malloc_stats(rocksdb_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_dump_malloc_stats(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_enable_pipelined_write(rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_enable_pipelined_write(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_enable_write_thread_adaptive_yield(rocksdb_options_t* options,
@@ -292,6 +294,10 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_row_cache(rocksdb_options_t* option
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_cache(rocksdb_options_t* options, rocksdb_cache_t* cache);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_ratelimiter(rocksdb_options_t* options, rocksdb_ratelimiter_t* limiter);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log(rocksdb_options_t* options, rocksdb_logger_t* logger);
+/* A handle of its own; NULL where none was set. */
+ROCKSDB_LIBRARY_API rocksdb_logger_t* rocksdb_options_get_info_log(rocksdb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_sst_file_manager(rocksdb_options_t* options,
+    rocksdb_sst_file_manager_t* manager);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_dir(rocksdb_options_t* options, const char* dir);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_db_log_dir(rocksdb_options_t* options, const char* dir);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_compression_per_level(rocksdb_options_t* options, const int* levels,
@@ -304,6 +310,22 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options(rock
     int window_bits, int level, int strategy, int max_dict_bytes, unsigned char enabled);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
     rocksdb_options_t* options, int bytes, unsigned char enabled);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
+    rocksdb_options_t* options, unsigned char use_trainer, unsigned char enabled);
+/* Those of the other levels are trained too, where they have any. */
+ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(
+    rocksdb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+    rocksdb_options_t* options, uint64_t bytes, unsigned char enabled);
+ROCKSDB_LIBRARY_API void rocksdb_options_add_compact_on_deletion_collector_factory(rocksdb_options_t* options,
+    size_t window_size, size_t deletions);
+ROCKSDB_LIBRARY_API void rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
+    rocksdb_options_t* options, size_t window_size, size_t deletions, double ratio);
+ROCKSDB_LIBRARY_API void rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
+    rocksdb_options_t* options, size_t window_size, size_t deletions, double ratio, uint64_t min_file_size);
+/* Tables stay block-based here too. */
+ROCKSDB_LIBRARY_API void rocksdb_options_set_cuckoo_table_factory(rocksdb_options_t* options,
+    rocksdb_cuckoo_table_options_t* cuckoo);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_vector_rep(rocksdb_options_t* options);
 /* Height and branching factor are those of RocksDB's lists in buckets; ours have none. */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_skip_list_rep(rocksdb_options_t* options, size_t bucket_count,
@@ -343,11 +365,30 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_universal_compaction_options(rocksd
 ROCKSDB_LIBRARY_API void rocksdb_options_set_fifo_compaction_options(rocksdb_options_t* options,
     rocksdb_fifo_compaction_options_t* fifo);
 
+/* rocksdb_dbpath_t: directories for tables. */
+
+ROCKSDB_LIBRARY_API rocksdb_dbpath_t* rocksdb_dbpath_create(const char* dir, uint64_t target_size);
+ROCKSDB_LIBRARY_API void rocksdb_dbpath_destroy(rocksdb_dbpath_t* dir);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_db_paths(rocksdb_options_t* options, const rocksdb_dbpath_t** paths,
+    size_t count);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_cf_paths(rocksdb_options_t* options, const rocksdb_dbpath_t** paths,
+    size_t count);
+
 /* Options as text: RocksDB's option strings, which is also how Spillway's own options reach C. */
 
 /* new_options becomes what base_options is, with what the string says. */
 ROCKSDB_LIBRARY_API void rocksdb_get_options_from_string(const rocksdb_options_t* base_options, const char* text,
     rocksdb_options_t* new_options, char** errptr);
+
+/* The options that a database was last opened with, from its OPTIONS file. */
+
+/* Comparators, operators and extractors that are not built in must be set before the options are used. All
+   four results are given back together. */
+ROCKSDB_LIBRARY_API void rocksdb_load_latest_options(const char* dir, rocksdb_env_t* env, bool ignore_unknown_options,
+    rocksdb_cache_t* cache, rocksdb_options_t** db_options, size_t* count, char*** names,
+    rocksdb_options_t*** family_options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_load_latest_options_destroy(rocksdb_options_t* db_options, char** names,
+    rocksdb_options_t** family_options, size_t len);
 
 #ifdef __cplusplus
 }

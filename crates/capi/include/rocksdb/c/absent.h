@@ -1,0 +1,315 @@
+/* What RocksDB has and Spillway has not, so that programs which can do without it link. Included by rocksdb/c.h. */
+
+#ifndef SPILLWAY_ROCKSDB_C_ABSENT_H_
+#define SPILLWAY_ROCKSDB_C_ABSENT_H_
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Secondary instances: readers that follow another process's database; and hints which tables to compact. */
+
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t* options, const char* name,
+    const char* secondary_path, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options,
+    const char* name, const char* secondary_path, int count, const char* const* names,
+    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
+/* No database is a secondary. */
+ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range(rocksdb_t* database, const char* start, size_t start_len,
+    const char* limit, size_t limit_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
+
+/* rocksdb_wal_iterator_t: changes out of the log, in their order. */
+
+ROCKSDB_LIBRARY_API rocksdb_wal_iterator_t* rocksdb_get_updates_since(rocksdb_t* database, uint64_t sequence_number,
+    const rocksdb_wal_readoptions_t* options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
+ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(const rocksdb_wal_iterator_t* iter,
+    uint64_t* seq);
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* wal_iterator);
+
+/* User-defined timestamps. */
+
+ROCKSDB_LIBRARY_API void rocksdb_put_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    const char* key, size_t key_len, const char* timestamp, size_t timestamp_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_put_cf_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len, const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    const char* key, size_t key_len, const char* timestamp, size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_delete_cf_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_singledelete_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    const char* key, size_t key_len, const char* timestamp, size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_singledelete_cf_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_get_with_ts(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    const char* key, size_t key_len, size_t* len, char** timestamp, size_t* timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_get_cf_with_ts(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, size_t* len, char** timestamp,
+    size_t* timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_increase_full_history_ts_low(rocksdb_t* database,
+    rocksdb_column_family_handle_t* family, const char* timestamp, size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_get_full_history_ts_low(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    size_t* timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_and_trim_history(const rocksdb_options_t* options, const char* name,
+    int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, char* timestamp, size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_put_with_ts(rocksdb_sstfilewriter_t* writer, const char* key,
+    size_t key_len, const char* timestamp, size_t timestamp_len, const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete_with_ts(rocksdb_sstfilewriter_t* writer, const char* key,
+    size_t key_len, const char* timestamp, size_t timestamp_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_multi_get_with_ts(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    size_t count, const char* const* keys, const size_t* key_lens, char** values, size_t* lens, char** timestamps,
+    size_t* timestamp_lens, char** errors);
+ROCKSDB_LIBRARY_API void rocksdb_multi_get_cf_with_ts(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    const rocksdb_column_family_handle_t* const* families, size_t count, const char* const* keys,
+    const size_t* key_lens, char** values, size_t* lens, char** timestamps, size_t* timestamp_lens, char** errors);
+/* Writing the batch fails. */
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_cf_with_ts(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len, const char* value, size_t value_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_cf_with_ts(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete_cf_with_ts(rocksdb_writebatch_t* batch,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* timestamp,
+    size_t timestamp_len);
+/* Reads with a timestamp fail; NULL is none. */
+ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_timestamp(rocksdb_readoptions_t* options, const char* timestamp,
+    size_t timestamp_len);
+ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_iter_start_ts(rocksdb_readoptions_t* options, const char* timestamp,
+    size_t timestamp_len);
+/* A compaction reports no error that could say so. */
+ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_full_history_ts_low(rocksdb_compactoptions_t* options,
+    char* timestamp, size_t timestamp_len);
+/* None: no key has one. */
+ROCKSDB_LIBRARY_API const char* rocksdb_iter_timestamp(const rocksdb_iterator_t* iterator, size_t* len);
+ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_timestamp_slice(const rocksdb_iterator_t* iterator);
+
+/* Transactions, pessimistic and optimistic. Opening a database for them is refused; their options are kept. */
+
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_options_t* rocksdb_transactiondb_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_destroy(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_transaction_options_t* rocksdb_transaction_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_destroy(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransaction_options_t* rocksdb_optimistictransaction_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransaction_options_destroy(
+    rocksdb_optimistictransaction_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options,
+    const rocksdb_transactiondb_options_t* transaction_options, const char* name, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_t* rocksdb_transactiondb_open_column_families(
+    const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* transaction_options, const char* name,
+    int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open(
+    const rocksdb_options_t* options, const char* name, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_column_families(
+    const rocksdb_options_t* options, const char* name, int count, const char* const* names,
+    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close(rocksdb_optimistictransactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close_base_db(rocksdb_t* base_db);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_destroy(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_close(rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_close_base_db(rocksdb_t* base_db);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t* rocksdb_optimistictransaction_begin(
+    rocksdb_optimistictransactiondb_t* database, const rocksdb_writeoptions_t* write_options,
+    const rocksdb_optimistictransaction_options_t* otxn_options, rocksdb_transaction_t* old_txn);
+ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_optimistictransactiondb_checkpoint_object_create(
+    rocksdb_optimistictransactiondb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_optimistictransactiondb_get_base_db(
+    rocksdb_optimistictransactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_write(rocksdb_optimistictransactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t* rocksdb_transaction_begin(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* write_options, const rocksdb_transaction_options_t* txn_options,
+    rocksdb_transaction_t* old_txn);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_commit(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transaction_create_iterator(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transaction_create_iterator_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_delete(rocksdb_transaction_t* transaction, const char* key,
+    size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_delete_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_for_update(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, unsigned char exclusive,
+    char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_for_update_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_name(rocksdb_transaction_t* transaction, size_t* name_len);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update(
+    rocksdb_transaction_t* transaction, const rocksdb_readoptions_t* options, const char* key, size_t key_len,
+    unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update_cf(
+    rocksdb_transaction_t* transaction, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family,
+    const char* key, size_t key_len, unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_transaction_get_snapshot(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API rocksdb_writebatch_wi_t* rocksdb_transaction_get_writebatch_wi(
+    rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_merge(rocksdb_transaction_t* transaction, const char* key,
+    size_t key_len, const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_merge_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list,
+    const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
+    size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
+    size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_prepare(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_put(rocksdb_transaction_t* transaction, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_put_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch(rocksdb_transaction_t* transaction,
+    rocksdb_writebatch_t* writebatch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch_wi(rocksdb_transaction_t* transaction,
+    rocksdb_writebatch_wi_t* wi, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rollback(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rollback_to_savepoint(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_commit_timestamp(rocksdb_transaction_t* transaction,
+    uint64_t commit_timestamp);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_name(rocksdb_transaction_t* transaction, const char* name,
+    size_t name_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_read_timestamp_for_validation(rocksdb_transaction_t* transaction,
+    uint64_t read_timestamp);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_savepoint(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_transactiondb_checkpoint_object_create(
+    rocksdb_transactiondb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_transactiondb_create_column_family(
+    rocksdb_transactiondb_t* database, const rocksdb_options_t* column_family_options, const char* column_family_name,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transactiondb_create_iterator(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transactiondb_create_iterator_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_transactiondb_create_snapshot(
+    rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_delete(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_delete_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t* family, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cfs(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t** column_families, int num_column_families,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal(rocksdb_transactiondb_t* database, unsigned char sync,
+    char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_get(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_transactiondb_get_base_db(rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_get_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t** rocksdb_transactiondb_get_prepared_transactions(
+    rocksdb_transactiondb_t* database, size_t* count);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_merge(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_merge_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_multi_get(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list,
+    const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_multi_get_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
+    size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
+    size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API int rocksdb_transactiondb_property_int(rocksdb_transactiondb_t* database, const char* name,
+    uint64_t* value);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_property_value(rocksdb_transactiondb_t* database, const char* name);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_put(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_put_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_release_snapshot(rocksdb_transactiondb_t* database,
+    const rocksdb_snapshot_t* snapshot);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_write(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_default_lock_timeout(
+    rocksdb_transactiondb_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_default_lock_timeout(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_max_num_locks(rocksdb_transactiondb_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_max_num_locks(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_num_stripes(rocksdb_transactiondb_options_t* options,
+    size_t value);
+ROCKSDB_LIBRARY_API size_t rocksdb_transactiondb_options_get_num_stripes(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_transaction_lock_timeout(
+    rocksdb_transactiondb_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_transaction_lock_timeout(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_deadlock_detect(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_deadlock_detect(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_deadlock_detect_depth(
+    rocksdb_transaction_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_deadlock_detect_depth(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_expiration(rocksdb_transaction_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_expiration(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_lock_timeout(rocksdb_transaction_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_lock_timeout(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_max_write_batch_size(rocksdb_transaction_options_t* options,
+    size_t value);
+ROCKSDB_LIBRARY_API size_t rocksdb_transaction_options_get_max_write_batch_size(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_set_snapshot(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_set_snapshot(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_skip_prepare(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_skip_prepare(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransaction_options_set_set_snapshot(
+    rocksdb_optimistictransaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_optimistictransaction_options_get_set_snapshot(
+    rocksdb_optimistictransaction_options_t* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

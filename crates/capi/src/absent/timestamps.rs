@@ -1,0 +1,256 @@
+//! User-defined timestamps. A database whose comparator has them is refused when it is opened, so that no key has one; what
+//! is asked for with one is refused too, and not done without it.
+
+use std::ffi::{CStr, c_char};
+
+use spillway::Error;
+
+use super::Absent;
+use crate::batch::Batch;
+use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, CSlice, Count, IntCount, OutArray};
+use crate::boundary::reply::{Given, Lent};
+use crate::boundary::{export, fallible};
+use crate::database::{Database, FamilyHandle};
+use crate::iterator::Iterator;
+use crate::job_options::CompactSettings;
+use crate::options::Options;
+use crate::options::kept::warn;
+use crate::read_options::ReadSettings;
+use crate::table_writer::TableMaker;
+use crate::write_options::WriteSettings;
+
+const TIMESTAMPS: Absent = Absent("user-defined timestamps");
+
+/// The error of a read, or of a batch, that has a timestamp.
+#[cold]
+pub fn refused() -> Error {
+    Error::unsupported("user-defined timestamps are not there")
+}
+
+/// Puts the same error into the place of each key's.
+fn refuse_all(count: Count, errors: OutArray<*mut c_char>) {
+    for error in errors.room(count) {
+        error.write(Given::text(TIMESTAMPS.failure().to_string()).into_raw());
+    }
+}
+
+fallible! {
+    fn rocksdb_put_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+        _value[_value_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_put_cf_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+        _value[_value_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_delete_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_delete_cf_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_singledelete_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_singledelete_cf_with_ts(
+        _database: &Database,
+        _options: &WriteSettings,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_get_with_ts(
+        _database: &Database,
+        _options: &ReadSettings,
+        _key[_key_len]: &[u8],
+        _len: Out<usize>,
+        _timestamp: Out<*mut c_char>,
+        _timestamp_len: Out<usize>,
+    ) -> Given<c_char> {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_get_cf_with_ts(
+        _database: &Database,
+        _options: &ReadSettings,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _len: Out<usize>,
+        _timestamp: Out<*mut c_char>,
+        _timestamp_len: Out<usize>,
+    ) -> Given<c_char> {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_increase_full_history_ts_low(
+        _database: &Database,
+        _family: &FamilyHandle,
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_get_full_history_ts_low(
+        _database: &Database,
+        _family: &FamilyHandle,
+        _timestamp_len: Out<usize>,
+    ) -> Given<c_char> {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_open_and_trim_history(
+        _options: &Options,
+        _name: &CStr,
+        _count: IntCount,
+        _names: Array<*const c_char>,
+        _family_options: Array<*const Options>,
+        _handles: OutArray<*mut FamilyHandle>,
+        _timestamp[_timestamp_len]: &[u8],
+    ) -> Option<Box<Database>> {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_sstfilewriter_put_with_ts(
+        _writer: &TableMaker,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+        _value[_value_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+
+    fn rocksdb_sstfilewriter_delete_with_ts(
+        _writer: &TableMaker,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        TIMESTAMPS.refuse()
+    }
+}
+
+export! {
+    fn rocksdb_multi_get_with_ts(
+        _database: &Database,
+        _options: &ReadSettings,
+        count: Count,
+        _keys: Array<*const c_char>,
+        _key_lens: Array<usize>,
+        _values: OutArray<*mut c_char>,
+        _lens: OutArray<usize>,
+        _timestamps: OutArray<*mut c_char>,
+        _timestamp_lens: OutArray<usize>,
+        errors: OutArray<*mut c_char>,
+    ) {
+        refuse_all(count, errors);
+    }
+
+    fn rocksdb_multi_get_cf_with_ts(
+        _database: &Database,
+        _options: &ReadSettings,
+        _families: Array<*const FamilyHandle>,
+        count: Count,
+        _keys: Array<*const c_char>,
+        _key_lens: Array<usize>,
+        _values: OutArray<*mut c_char>,
+        _lens: OutArray<usize>,
+        _timestamps: OutArray<*mut c_char>,
+        _timestamp_lens: OutArray<usize>,
+        errors: OutArray<*mut c_char>,
+    ) {
+        refuse_all(count, errors);
+    }
+
+    /// Writing the batch fails.
+    fn rocksdb_writebatch_put_cf_with_ts(
+        batch: &mut Batch,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+        _value[_value_len]: &[u8],
+    ) {
+        batch.damage(refused());
+    }
+
+    fn rocksdb_writebatch_delete_cf_with_ts(
+        batch: &mut Batch,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        batch.damage(refused());
+    }
+
+    fn rocksdb_writebatch_singledelete_cf_with_ts(
+        batch: &mut Batch,
+        _family: &FamilyHandle,
+        _key[_key_len]: &[u8],
+        _timestamp[_timestamp_len]: &[u8],
+    ) {
+        batch.damage(refused());
+    }
+
+    /// Reads with a timestamp fail; NULL is none.
+    fn rocksdb_readoptions_set_timestamp(options: &mut ReadSettings, timestamp[timestamp_len]: Option<&[u8]>) {
+        options.has_timestamp = timestamp.is_some();
+    }
+
+    fn rocksdb_readoptions_set_iter_start_ts(options: &mut ReadSettings, timestamp[timestamp_len]: Option<&[u8]>) {
+        options.has_timestamp = timestamp.is_some();
+    }
+
+    /// A compaction reports no error that could say so.
+    fn rocksdb_compactoptions_set_full_history_ts_low(
+        _options: &mut CompactSettings,
+        timestamp[timestamp_len]: Option<&[u8]>,
+    ) {
+        if timestamp.is_some() {
+            warn("full_history_ts_low", "a timestamp");
+        }
+    }
+
+    /// None: no key has one.
+    fn rocksdb_iter_timestamp(_iterator: &Iterator, len: Out<usize>) -> Lent {
+        len.set(0);
+        Lent::NONE
+    }
+
+    fn rocksdb_iter_timestamp_slice(_iterator: &Iterator) -> CSlice {
+        CSlice::NONE
+    }
+}

@@ -1,0 +1,110 @@
+//! `rocksdb_sst_file_manager_t`: how much the tables of some databases take. Files are removed at once, so that there is
+//! never any trash, and no limit is enforced: reaching one can be asked for.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use spillway::Db;
+
+use crate::boundary::{export, handles};
+use crate::env::EnvHandle;
+use crate::memory::Watched;
+use crate::options::kept::warn;
+
+/// Databases opened with it, and what was asked of it.
+#[derive(Clone)]
+pub struct FileManager(Arc<Mutex<Managed>>);
+
+struct Managed {
+    databases: Watched,
+    /// 0 for no limit.
+    allowed_bytes: u64,
+    delete_rate_bytes_per_second: i64,
+    max_trash_db_ratio: f64,
+}
+
+handles!(FileManager);
+
+/// RocksDB's.
+const TRASH_RATIO_DEFAULT: f64 = 0.25;
+
+impl FileManager {
+    pub fn watch(&self, db: &Arc<Db>) {
+        self.0.lock().databases.add(db);
+    }
+
+    fn total_bytes(&self) -> u64 {
+        let databases = self.0.lock().databases.clone();
+        databases.sum("rocksdb.total-sst-files-size")
+    }
+
+    fn is_full(&self) -> bool {
+        let allowed_bytes = self.0.lock().allowed_bytes;
+        allowed_bytes > 0 && self.total_bytes() >= allowed_bytes
+    }
+}
+
+export! {
+    fn rocksdb_sst_file_manager_create(_env: Option<&EnvHandle>) -> Box<FileManager> {
+        Box::new(FileManager(Arc::new(Mutex::new(Managed {
+            databases: Watched::default(),
+            allowed_bytes: 0,
+            delete_rate_bytes_per_second: 0,
+            max_trash_db_ratio: TRASH_RATIO_DEFAULT,
+        }))))
+    }
+
+    fn rocksdb_sst_file_manager_destroy(manager: Option<Box<FileManager>>) {
+        drop(manager);
+    }
+
+    /// Writes go on when it is reached.
+    fn rocksdb_sst_file_manager_set_max_allowed_space_usage(manager: &FileManager, bytes: u64) {
+        if bytes > 0 {
+            warn("max_allowed_space_usage", &bytes.to_string());
+        }
+        manager.0.lock().allowed_bytes = bytes;
+    }
+
+    fn rocksdb_sst_file_manager_set_compaction_buffer_size(_manager: &FileManager, bytes: u64) {
+        if bytes > 0 {
+            warn("compaction_buffer_size", &bytes.to_string());
+        }
+    }
+
+    fn rocksdb_sst_file_manager_is_max_allowed_space_reached(manager: &FileManager) -> bool {
+        manager.is_full()
+    }
+
+    /// What compactions have written so far is not part of it.
+    fn rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager: &FileManager) -> bool {
+        manager.is_full()
+    }
+
+    fn rocksdb_sst_file_manager_get_total_size(manager: &FileManager) -> u64 {
+        manager.total_bytes()
+    }
+
+    fn rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager: &FileManager) -> i64 {
+        manager.0.lock().delete_rate_bytes_per_second
+    }
+
+    fn rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager: &FileManager, bytes: i64) {
+        if bytes > 0 {
+            warn("rate_bytes_per_sec", &bytes.to_string());
+        }
+        manager.0.lock().delete_rate_bytes_per_second = bytes;
+    }
+
+    fn rocksdb_sst_file_manager_get_max_trash_db_ratio(manager: &FileManager) -> f64 {
+        manager.0.lock().max_trash_db_ratio
+    }
+
+    fn rocksdb_sst_file_manager_set_max_trash_db_ratio(manager: &FileManager, ratio: f64) {
+        manager.0.lock().max_trash_db_ratio = ratio;
+    }
+
+    fn rocksdb_sst_file_manager_get_total_trash_size(_manager: &FileManager) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,236 @@
+//! The functions of C.
+
+use std::ffi::{c_char, c_int};
+
+use spillway::{UserOrder, ValueKind};
+
+use super::IndexedBatch;
+use crate::boundary::argument::Out;
+use crate::boundary::reply::{Given, Lent};
+use crate::boundary::{export, fallible};
+use crate::database::read::{PinnedValue, given};
+use crate::database::{Database, FamilyHandle};
+use crate::extend::comparator::CallbackOrder;
+use crate::iterator::Iterator;
+use crate::options::Options;
+use crate::read_options::ReadSettings;
+use crate::write_options::WriteSettings;
+
+/// A value as C frees it; NULL and 0 of none.
+fn given_vec(value: Option<Vec<u8>>, len: Out<usize>) -> Given<c_char> {
+    len.set(value.as_ref().map_or(0, Vec::len));
+    value.map_or(Given::NONE, Given::vector)
+}
+
+export! {
+    /// One entry is shown for each key, the newest, whether or not `overwrite_keys`.
+    fn rocksdb_writebatch_wi_create(_reserved_bytes: usize, _overwrite_keys: bool) -> Box<IndexedBatch> {
+        IndexedBatch::new(UserOrder::Bytewise)
+    }
+
+    /// The comparator is for families whose handle no call has shown. Batches grow as they need.
+    fn rocksdb_writebatch_wi_create_with_params(
+        comparator: Option<&CallbackOrder>,
+        _reserved_bytes: usize,
+        _overwrite_keys: bool,
+        _max_bytes: usize,
+        _protection_bytes_per_key: usize,
+    ) -> Box<IndexedBatch> {
+        IndexedBatch::new(comparator.map_or(UserOrder::Bytewise, CallbackOrder::order))
+    }
+
+    fn rocksdb_writebatch_wi_destroy(batch: Option<Box<IndexedBatch>>) {
+        drop(batch);
+    }
+
+    fn rocksdb_writebatch_wi_clear(batch: &mut IndexedBatch) {
+        batch.batch.clear();
+        batch.index.clear();
+    }
+
+    fn rocksdb_writebatch_wi_count(batch: &IndexedBatch) -> c_int {
+        c_int::try_from(batch.batch.count()).unwrap_or(c_int::MAX)
+    }
+
+    /// The encoded batch, until it changes.
+    fn rocksdb_writebatch_wi_data(batch: &IndexedBatch, len: Out<usize>) -> Lent {
+        len.set(batch.batch.len());
+        Lent::of(batch.batch.as_bytes())
+    }
+
+    fn rocksdb_writebatch_wi_put_log_data(batch: &mut IndexedBatch, blob[blob_len]: &[u8]) {
+        batch.batch.put_log_data(blob);
+    }
+
+    fn rocksdb_writebatch_wi_set_save_point(batch: &mut IndexedBatch) {
+        batch.batch.set_savepoint();
+    }
+
+    fn rocksdb_writebatch_wi_put(batch: &mut IndexedBatch, key[key_len]: &[u8], value[value_len]: &[u8]) {
+        batch.change(None, ValueKind::Value, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_put_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        value[value_len]: &[u8],
+    ) {
+        batch.change(Some(family), ValueKind::Value, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_merge(batch: &mut IndexedBatch, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
+        batch.change(None, ValueKind::Merge, key, operand);
+    }
+
+    fn rocksdb_writebatch_wi_merge_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        operand[operand_len]: &[u8],
+    ) {
+        batch.change(Some(family), ValueKind::Merge, key, operand);
+    }
+
+    fn rocksdb_writebatch_wi_delete(batch: &mut IndexedBatch, key[key_len]: &[u8]) {
+        batch.change(None, ValueKind::Deletion, key, &[]);
+    }
+
+    fn rocksdb_writebatch_wi_delete_cf(batch: &mut IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
+        batch.change(Some(family), ValueKind::Deletion, key, &[]);
+    }
+
+    fn rocksdb_writebatch_wi_singledelete(batch: &mut IndexedBatch, key[key_len]: &[u8]) {
+        batch.change(None, ValueKind::SingleDeletion, key, &[]);
+    }
+
+    fn rocksdb_writebatch_wi_singledelete_cf(batch: &mut IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
+        batch.change(Some(family), ValueKind::SingleDeletion, key, &[]);
+    }
+
+    fn rocksdb_writebatch_wi_delete_range(
+        batch: &mut IndexedBatch,
+        start[start_len]: &[u8],
+        end[end_len]: &[u8],
+    ) {
+        batch.change(None, ValueKind::RangeDeletion, start, end);
+    }
+
+    fn rocksdb_writebatch_wi_delete_range_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        start[start_len]: &[u8],
+        end[end_len]: &[u8],
+    ) {
+        batch.change(Some(family), ValueKind::RangeDeletion, start, end);
+    }
+
+    /// The iterator takes `below`, and shows the batch as it is now.
+    fn rocksdb_writebatch_wi_create_iterator_with_base(
+        batch: &IndexedBatch,
+        below: Box<Iterator>,
+    ) -> Box<Iterator> {
+        batch.over(below, None, None)
+    }
+
+    fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
+        batch: &IndexedBatch,
+        below: Box<Iterator>,
+        options: &ReadSettings,
+    ) -> Box<Iterator> {
+        batch.over(below, None, Some(options))
+    }
+
+    fn rocksdb_writebatch_wi_create_iterator_with_base_cf(
+        batch: &IndexedBatch,
+        below: Box<Iterator>,
+        family: &FamilyHandle,
+    ) -> Box<Iterator> {
+        batch.over(below, Some(family), None)
+    }
+
+    fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+        batch: &IndexedBatch,
+        below: Box<Iterator>,
+        family: &FamilyHandle,
+        options: &ReadSettings,
+    ) -> Box<Iterator> {
+        batch.over(below, Some(family), Some(options))
+    }
+}
+
+fallible! {
+    fn rocksdb_writebatch_wi_rollback_to_save_point(batch: &mut IndexedBatch) {
+        batch.roll_back()
+    }
+
+    fn rocksdb_write_writebatch_wi(database: &Database, options: &WriteSettings, batch: &IndexedBatch) {
+        database.write(batch.batch(), options)
+    }
+
+    /// Of the batch alone; the options' merge operator is what applies operands.
+    fn rocksdb_writebatch_wi_get_from_batch(
+        batch: &IndexedBatch,
+        options: &Options,
+        key[key_len]: &[u8],
+        len: Out<usize>,
+    ) -> Given<c_char> {
+        let value = batch.get(None, key, &options.family.merge_operator).inspect_err(|_| len.set(0))?;
+        Ok(given_vec(value, len))
+    }
+
+    fn rocksdb_writebatch_wi_get_from_batch_cf(
+        batch: &IndexedBatch,
+        options: &Options,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        len: Out<usize>,
+    ) -> Given<c_char> {
+        let value = batch.get(Some(family), key, &options.family.merge_operator).inspect_err(|_| len.set(0))?;
+        Ok(given_vec(value, len))
+    }
+
+    fn rocksdb_writebatch_wi_get_from_batch_and_db(
+        batch: &IndexedBatch,
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+        len: Out<usize>,
+    ) -> Given<c_char> {
+        let value = batch.get_over(database, None, key, options).inspect_err(|_| len.set(0))?;
+        len.set(value.as_ref().map_or(0, |value| value.len()));
+        Ok(value.map_or(Given::NONE, given))
+    }
+
+    fn rocksdb_writebatch_wi_get_from_batch_and_db_cf(
+        batch: &IndexedBatch,
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+        len: Out<usize>,
+    ) -> Given<c_char> {
+        let value = batch.get_over(database, Some(family), key, options).inspect_err(|_| len.set(0))?;
+        len.set(value.as_ref().map_or(0, |value| value.len()));
+        Ok(value.map_or(Given::NONE, given))
+    }
+
+    fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db(
+        batch: &IndexedBatch,
+        database: &Database,
+        options: &ReadSettings,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        Ok(batch.get_over(database, None, key, options)?.map(PinnedValue::new))
+    }
+
+    fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
+        batch: &IndexedBatch,
+        database: &Database,
+        options: &ReadSettings,
+        family: &FamilyHandle,
+        key[key_len]: &[u8],
+    ) -> Option<Box<PinnedValue>> {
+        Ok(batch.get_over(database, Some(family), key, options)?.map(PinnedValue::new))
+    }
+}

@@ -1,0 +1,41 @@
+//! The value that a batch's changes of a key make.
+
+use std::sync::Arc;
+
+use spillway::Family;
+use spillway::extend::MergeOperator;
+
+use super::index::{Base, Said};
+use crate::failure::Failure;
+
+/// What applies operands, if there is anything.
+pub type Operator = Option<Arc<dyn MergeOperator>>;
+
+/// The operator of a family whose values have no stamps. That of one with stamps takes what is stamped, and batches are not.
+pub fn operator_of(family: &Family, is_stamped: bool) -> Operator {
+    family.options().merge_operator.clone().filter(|_| !is_stamped)
+}
+
+/// The value over `below`, the database's; `None` where the key is deleted.
+///
+/// # Errors
+/// `Invalid argument`: there are operands and nothing to apply them. `Corruption`: they cannot be applied.
+pub fn merged(
+    operator: Option<&Arc<dyn MergeOperator>>,
+    key: &[u8],
+    said: &Said,
+    below: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let base = match &said.base {
+        Base::Below => below,
+        Base::Deleted => None,
+        Base::Value(value) => Some(&value[..]),
+    };
+    if said.operands.is_empty() {
+        return Ok(base.map(<[u8]>::to_vec));
+    }
+    let nothing = || Failure::invalid_argument("the batch has merge operands, and there is no merge operator for them");
+    let operands: Vec<&[u8]> = said.operands.iter().map(|operand| &operand[..]).collect();
+    let value = operator.ok_or_else(nothing)?.full_merge(key, base, &operands);
+    value.map(Some).ok_or_else(|| Failure::corruption("merge operands of the batch cannot be applied"))
+}

@@ -1,0 +1,210 @@
+//! The database as it will be when an indexed batch is written: one walk over the batch and over an iterator below it.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use spillway::ReadOptions;
+
+use super::index::{FamilyIndex, Said};
+use super::merged::{Operator, merged};
+use crate::failure::Failure;
+use crate::iterator::{Iterator, Move};
+
+/// Shows the batch's entries over those of the iterator below, sorted, without what the batch deletes.
+pub struct BatchOverBase {
+    below: Box<Iterator>,
+    batch: Arc<FamilyIndex>,
+    operator: Operator,
+    /// Bounds of what is shown of the batch; the iterator below has its own.
+    lower: Option<Vec<u8>>,
+    upper: Option<Vec<u8>>,
+    /// The batch's entry that is next in the direction of the walk.
+    entry: Option<(Arc<[u8]>, Said)>,
+    forward: bool,
+    shown: Shown,
+    failure: Option<Failure>,
+}
+
+enum Shown {
+    Nothing,
+    /// What the iterator below stands on.
+    Below,
+    /// The batch's entry, with the value that it makes.
+    Batch(Vec<u8>),
+}
+
+/// Where the next entry comes from.
+enum Source {
+    End,
+    Below,
+    Batch,
+    /// Both stand on one key, which the batch has changed.
+    Both,
+}
+
+impl BatchOverBase {
+    pub fn new(
+        below: Box<Iterator>,
+        batch: Arc<FamilyIndex>,
+        operator: Operator,
+        bounds: &ReadOptions,
+    ) -> BatchOverBase {
+        BatchOverBase {
+            below,
+            batch,
+            operator,
+            lower: bounds.iterate_lower_bound.clone(),
+            upper: bounds.iterate_upper_bound.clone(),
+            entry: None,
+            forward: true,
+            shown: Shown::Nothing,
+            failure: None,
+        }
+    }
+
+    pub fn valid(&self) -> bool {
+        !matches!(self.shown, Shown::Nothing)
+    }
+
+    pub fn key(&self) -> &[u8] {
+        match (&self.shown, &self.entry) {
+            (Shown::Below, _) => self.below.key(),
+            (Shown::Batch(_), Some((key, _))) => key,
+            _ => &[],
+        }
+    }
+
+    pub fn value(&self) -> &[u8] {
+        match &self.shown {
+            Shown::Nothing => &[],
+            Shown::Below => self.below.value(),
+            Shown::Batch(value) => value,
+        }
+    }
+
+    pub fn status(&self) -> Result<(), Failure> {
+        self.failure.clone().map_or_else(|| self.below.status(), Err)
+    }
+
+    /// Shows the database below as it is now; stands on nothing.
+    pub fn refresh(&mut self) {
+        self.below.refresh();
+        (self.shown, self.entry, self.failure) = (Shown::Nothing, None, None);
+    }
+
+    pub fn go(&mut self, to: Move<'_>) {
+        match to {
+            Move::Next | Move::Prev if !self.valid() => return,
+            Move::Next => self.step(true),
+            Move::Prev => self.step(false),
+            seek => self.seek(seek),
+        }
+        self.settle();
+    }
+
+    fn seek(&mut self, to: Move<'_>) {
+        self.failure = None;
+        self.forward = !matches!(to, Move::Last | Move::ToOrBefore(_));
+        let at = match to {
+            Move::To(key) | Move::ToOrBefore(key) => Bound::Included(key),
+            _ => Bound::Unbounded,
+        };
+        self.below.go(to);
+        self.find_entry(at);
+    }
+
+    /// Leaves what is shown, in either direction.
+    fn step(&mut self, forward: bool) {
+        let shown = self.key().to_vec();
+        let onward = if forward { Move::Next } else { Move::Prev };
+        if forward == self.forward {
+            if self.below.valid() && self.batch.order().compare(self.below.key(), &shown).is_eq() {
+                self.below.go(onward);
+            }
+        } else {
+            self.forward = forward;
+            self.below.go(if forward { Move::To(&shown) } else { Move::ToOrBefore(&shown) });
+            if self.below.valid() && self.batch.order().compare(self.below.key(), &shown).is_eq() {
+                self.below.go(onward);
+            }
+        }
+        self.find_entry(Bound::Excluded(&shown));
+    }
+
+    /// Stands on the batch's entry that is first in the walk's direction, from `at` on, within the bounds.
+    fn find_entry(&mut self, at: Bound<&[u8]>) {
+        let order = self.batch.order();
+        let found = if self.forward {
+            let lower = self.lower.as_deref().filter(|&lower| is_outside(at, |key| order.compare(key, lower).is_lt()));
+            self.batch.first_from(lower.map_or(at, Bound::Included))
+        } else {
+            let upper = self.upper.as_deref().filter(|&upper| is_outside(at, |key| order.compare(key, upper).is_ge()));
+            self.batch.last_to(upper.map_or(at, Bound::Excluded))
+        };
+        let shown = found.filter(|(key, _)| {
+            let below = self.upper.as_deref().is_none_or(|upper| order.compare(key, upper).is_lt());
+            below && self.lower.as_deref().is_none_or(|lower| order.compare(key, lower).is_ge())
+        });
+        self.entry = shown.map(|(key, said)| (key.clone(), said.clone()));
+    }
+
+    fn source(&self) -> Source {
+        let Some((key, _)) = &self.entry else {
+            return if self.below.valid() { Source::Below } else { Source::End };
+        };
+        if !self.below.valid() {
+            return Source::Batch;
+        }
+        let order = self.batch.order().compare(self.below.key(), key);
+        match if self.forward { order } else { order.reverse() } {
+            Ordering::Less => Source::Below,
+            Ordering::Equal => Source::Both,
+            Ordering::Greater => Source::Batch,
+        }
+    }
+
+    /// Goes on to what can be shown.
+    fn settle(&mut self) {
+        let onward = if self.forward { Move::Next } else { Move::Prev };
+        self.shown = loop {
+            if self.failure.is_some() || self.below.status().is_err() {
+                break Shown::Nothing;
+            }
+            let source = self.source();
+            match source {
+                Source::End => break Shown::Nothing,
+                Source::Below if self.batch.is_deleted(self.below.key()) => self.below.go(onward),
+                Source::Below => break Shown::Below,
+                Source::Batch | Source::Both => {
+                    if let Some(value) = self.entry_value(matches!(source, Source::Both)) {
+                        break Shown::Batch(value);
+                    }
+                    if matches!(source, Source::Both) {
+                        self.below.go(onward);
+                    }
+                    let key = self.entry.take().map(|(key, _)| key);
+                    self.find_entry(key.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+                }
+            }
+        };
+    }
+
+    /// The value of the batch's entry, over what the iterator below stands on where `both`; `None` where the key is deleted.
+    fn entry_value(&mut self, both: bool) -> Option<Vec<u8>> {
+        let (key, said) = self.entry.as_ref()?;
+        let below = both.then(|| self.below.value());
+        merged(self.operator.as_ref(), key, said, below).unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            None
+        })
+    }
+}
+
+/// Whether a walk that begins at `at` begins outside of a bound.
+fn is_outside(at: Bound<&[u8]>, outside: impl FnOnce(&[u8]) -> bool) -> bool {
+    match at {
+        Bound::Unbounded => true,
+        Bound::Included(key) | Bound::Excluded(key) => outside(key),
+    }
+}

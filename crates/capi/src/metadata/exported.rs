@@ -1,0 +1,216 @@
+//! A family's tables taken out of one database and into another: `rocksdb_export_import_files_metadata_t`.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uchar};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use spillway::report::LiveFile;
+use spillway::{IngestOptions, SeqNo};
+
+use super::live_files::{LiveFiles, ShownFile};
+use crate::boundary::reply::Given;
+use crate::boundary::settings::settings;
+use crate::boundary::{export, fallible, handles};
+use crate::checkpoint::Checkpoint;
+use crate::database::{Database, FamilyHandle};
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::options::kept::Kept;
+use crate::text::{path, utf8};
+
+/// Which tables there are, and by which comparator their keys are sorted.
+#[derive(Default)]
+pub struct Exported {
+    comparator: CString,
+    files: Vec<ShownFile>,
+}
+
+/// `rocksdb_livefile_t`: what a caller says of a table.
+#[derive(Default)]
+pub struct NewFile {
+    file: LiveFile,
+    directory: PathBuf,
+    name: CString,
+}
+
+/// `rocksdb_import_column_family_options_t`.
+#[derive(Default)]
+pub struct ImportSettings {
+    /// Tables are moved, and not copied.
+    move_files: bool,
+    kept: Kept,
+}
+
+handles!(Exported, NewFile, ImportSettings);
+
+settings! { ImportSettings, "rocksdb_import_column_family_options_";
+    move_files: c_uchar => move_files;
+}
+
+impl NewFile {
+    /// As it is shown among others.
+    fn shown(&self) -> ShownFile {
+        let name = self.name.as_bytes();
+        let name = OsStr::from_bytes(name.strip_prefix(b"/").unwrap_or(name));
+        ShownFile::new(LiveFile { path: self.directory.join(name), ..self.file.clone() })
+    }
+}
+
+impl Exported {
+    /// The tables' paths, those first that hold the oldest entries: deep levels, then level 0 by number.
+    fn oldest_first(&self) -> Vec<PathBuf> {
+        let mut files: Vec<&LiveFile> = self.files.iter().map(|shown| &shown.file).collect();
+        files.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seq));
+        files.into_iter().map(|file| file.path.clone()).collect()
+    }
+}
+
+impl Database {
+    /// A family of what was exported; where the tables cannot be taken, there is no family.
+    fn import(
+        &self,
+        options: &Options,
+        name: &CStr,
+        settings: &ImportSettings,
+        exported: &Exported,
+    ) -> Result<Box<FamilyHandle>, Failure> {
+        let own = options.family.order.name();
+        if exported.comparator.as_bytes() != own.as_bytes() {
+            let what = format!("the tables are sorted by {:?}, and the family by {own}", exported.comparator);
+            return Err(Failure::invalid_argument(what));
+        }
+        let family = self.db.create_family(utf8(name)?, options.within_bounds());
+        let family = family.map_err(|error| self.refused(error))?;
+        let ingest = IngestOptions {
+            move_files: settings.move_files,
+            allow_db_generated_files: true,
+            ..IngestOptions::default()
+        };
+        if let Err(error) = self.db.ingest(&family, &exported.oldest_first(), &ingest) {
+            self.db.drop_family(&family)?;
+            return Err(self.refused(error));
+        }
+        Ok(Box::new(FamilyHandle(family)))
+    }
+}
+
+fallible! {
+    /// Flushes the family, and links its tables into a directory that is not there yet.
+    fn rocksdb_checkpoint_export_column_family(
+        checkpoint: &Checkpoint,
+        family: &FamilyHandle,
+        dir: &CStr,
+    ) -> Box<Exported> {
+        let files = checkpoint.db().export_family(&family.0, path(dir))?;
+        let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
+        Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
+    }
+
+    /// The tables get new sequence numbers, in an order that keeps what is newer newer.
+    fn rocksdb_create_column_family_with_import(
+        database: &Database,
+        options: &Options,
+        name: &CStr,
+        import_options: &ImportSettings,
+        metadata: &Exported,
+    ) -> Box<FamilyHandle> {
+        database.import(options, name, import_options, metadata)
+    }
+}
+
+export! {
+    fn rocksdb_export_import_files_metadata_create() -> Box<Exported> {
+        Box::default()
+    }
+
+    fn rocksdb_export_import_files_metadata_destroy(metadata: Option<Box<Exported>>) {
+        drop(metadata);
+    }
+
+    fn rocksdb_export_import_files_metadata_get_db_comparator_name(metadata: &Exported) -> Given<c_char> {
+        Given::text(metadata.comparator.as_bytes())
+    }
+
+    fn rocksdb_export_import_files_metadata_set_db_comparator_name(metadata: &mut Exported, name: &CStr) {
+        metadata.comparator = name.to_owned();
+    }
+
+    /// A copy, which is the caller's.
+    fn rocksdb_export_import_files_metadata_get_files(metadata: &Exported) -> Box<LiveFiles> {
+        Box::new(LiveFiles(metadata.files.clone()))
+    }
+
+    /// The files stay the caller's.
+    fn rocksdb_export_import_files_metadata_set_files(metadata: &mut Exported, files: &LiveFiles) {
+        metadata.files = files.0.clone();
+    }
+
+    fn rocksdb_import_column_family_options_create() -> Box<ImportSettings> {
+        Box::default()
+    }
+
+    fn rocksdb_import_column_family_options_destroy(options: Option<Box<ImportSettings>>) {
+        drop(options);
+    }
+
+    fn rocksdb_livefiles_create() -> Box<LiveFiles> {
+        Box::new(LiveFiles(Vec::new()))
+    }
+
+    /// A copy: the file stays the caller's.
+    fn rocksdb_livefiles_add(files: &mut LiveFiles, file: &NewFile) {
+        files.0.push(file.shown());
+    }
+
+    fn rocksdb_livefile_create() -> Box<NewFile> {
+        Box::default()
+    }
+
+    fn rocksdb_livefile_destroy(file: Option<Box<NewFile>>) {
+        drop(file);
+    }
+
+    fn rocksdb_livefile_set_column_family_name(file: &mut NewFile, name: &CStr) {
+        file.file.family = name.to_string_lossy().into_owned();
+    }
+
+    fn rocksdb_livefile_set_level(file: &mut NewFile, level: c_int) {
+        file.file.level = usize::try_from(level).unwrap_or(0);
+    }
+
+    fn rocksdb_livefile_set_name(file: &mut NewFile, name: &CStr) {
+        file.name = name.to_owned();
+    }
+
+    fn rocksdb_livefile_set_directory(file: &mut NewFile, directory: &CStr) {
+        file.directory = path(directory).to_owned();
+    }
+
+    fn rocksdb_livefile_set_size(file: &mut NewFile, bytes: usize) {
+        file.file.bytes = bytes as u64;
+    }
+
+    fn rocksdb_livefile_set_smallest_key(file: &mut NewFile, key[key_len]: &[u8]) {
+        file.file.smallest = key.to_vec();
+    }
+
+    fn rocksdb_livefile_set_largest_key(file: &mut NewFile, key[key_len]: &[u8]) {
+        file.file.largest = key.to_vec();
+    }
+
+    fn rocksdb_livefile_set_smallest_seqno(file: &mut NewFile, number: u64) {
+        file.file.smallest_seq = SeqNo(number);
+    }
+
+    fn rocksdb_livefile_set_largest_seqno(file: &mut NewFile, number: u64) {
+        file.file.largest_seq = SeqNo(number);
+    }
+
+    fn rocksdb_livefile_set_num_entries(file: &mut NewFile, entries: u64) {
+        file.file.entries = entries;
+    }
+
+    fn rocksdb_livefile_set_num_deletions(file: &mut NewFile, deletions: u64) {
+        file.file.deletions = deletions;
+    }
+}

@@ -1,0 +1,104 @@
+//! The options that a database was last opened with, from its OPTIONS file.
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+
+use spillway::options::OptionsFile;
+use spillway::version::file_name::{self, FileType};
+use spillway::vfs::{self, IoClass, Vfs};
+use spillway::{DbOptions, Error, FamilyOptions};
+
+use super::Options;
+use crate::boundary::argument::Out;
+use crate::boundary::reply::{FreedArray, FreedHandles, Given, free_texts};
+use crate::boundary::{export, fallible};
+use crate::cache::Cache;
+use crate::env::EnvHandle;
+use crate::failure::Failure;
+use crate::text::path;
+
+/// A family takes some kilobytes.
+const OPTIONS_BYTES_MAX: u64 = 64 << 20;
+
+/// The text of the newest OPTIONS file in a directory, ours or RocksDB's.
+fn newest_text(vfs: &dyn Vfs, dir: &Path) -> Result<String, Failure> {
+    let names = vfs.read_dir(dir)?;
+    let numbered = names.iter().filter_map(|name| match file_name::parse(name) {
+        Some((FileType::Options, number)) => Some((number, name)),
+        _ => None,
+    });
+    let nothing = || Failure::not_found(format!("{}: no OPTIONS file", dir.display()));
+    let (_, name) = numbered.max().ok_or_else(nothing)?;
+    let file = dir.join(name);
+    let bytes = vfs::read_all(vfs, &file, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    String::from_utf8(bytes).map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(&file).into())
+}
+
+/// Where the parts of what is loaded go.
+struct Loaded {
+    db: Out<*mut Options>,
+    count: Out<usize>,
+    names: Out<*mut *mut c_char>,
+    families: Out<*mut *mut Options>,
+}
+
+impl Loaded {
+    fn set_nothing(&self) {
+        self.db.set(std::ptr::null_mut());
+        self.count.set(0);
+        self.names.set(std::ptr::null_mut());
+        self.families.set(std::ptr::null_mut());
+    }
+
+    fn set(&self, file: OptionsFile, env: &EnvHandle, cache: Option<&Cache>) {
+        let options = |db: DbOptions, family: FamilyOptions| {
+            let block_cache = cache.map(Cache::shared);
+            Box::into_raw(Box::new(Options { db, family, block_cache, env: Some(env.env()), ..Options::default() }))
+        };
+        let families: Vec<_> =
+            file.families.iter().map(|(_, family)| options(DbOptions::default(), family.clone())).collect();
+        let names: Vec<_> = file.families.iter().map(|(name, _)| Given::text(name).into_raw()).collect();
+        self.count.set(names.len());
+        self.names.set(Given::pointers(&names).into_raw());
+        self.families.set(Given::pointers(&families).into_raw());
+        self.db.set(options(file.db, FamilyOptions::default()));
+    }
+}
+
+fallible! {
+    /// Comparators, operators and extractors that are not built in must be set before the options are used. All four
+    /// results are given back together.
+    fn rocksdb_load_latest_options(
+        dir: &CStr,
+        env: &EnvHandle,
+        ignore_unknown_options: bool,
+        cache: Option<&Cache>,
+        db_options: Out<*mut Options>,
+        count: Out<usize>,
+        names: Out<*mut *mut c_char>,
+        family_options: Out<*mut *mut Options>,
+    ) {
+        let loaded = Loaded { db: db_options, count, names, families: family_options };
+        loaded.set_nothing();
+        let vfs = env.env().vfs();
+        let text = newest_text(&*vfs, path(dir))?;
+        let new_family = |_: &str| FamilyOptions::default();
+        let (file, warnings) = OptionsFile::read(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
+        warnings.iter().for_each(|warning| tracing::warn!(warning, "options"));
+        loaded.set(file, env, cache);
+        Ok(())
+    }
+}
+
+export! {
+    fn rocksdb_load_latest_options_destroy(
+        db_options: Option<Box<Options>>,
+        names: FreedArray,
+        family_options: FreedHandles<Options>,
+        len: usize,
+    ) {
+        drop(db_options);
+        free_texts(names, len);
+        family_options.free(len);
+    }
+}

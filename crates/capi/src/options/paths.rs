@@ -1,0 +1,55 @@
+//! `rocksdb_dbpath_t`: directories for tables. All of them lie in the database's own, so that another one is refused when
+//! the database is opened, and not passed over.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+use super::Options;
+use crate::boundary::array::{Array, Count};
+use crate::boundary::{export, handles};
+use crate::failure::Failure;
+use crate::text::path;
+
+/// A directory.
+pub struct DbPath(PathBuf);
+
+handles!(DbPath);
+
+impl Options {
+    /// Whether a database in `dir` can be opened with these options.
+    ///
+    /// # Errors
+    /// `Not implemented`: tables elsewhere, user-defined timestamps.
+    pub fn check(&self, dir: &Path) -> Result<(), Failure> {
+        if let Some(other) = self.table_dirs.iter().find(|other| *other != dir) {
+            let what = format!("db_paths and cf_paths: tables in {}, outside of {}", other.display(), dir.display());
+            return Err(Failure::not_implemented(what));
+        }
+        if self.has_timestamps {
+            return Err(Failure::not_implemented("a comparator of keys with user-defined timestamps"));
+        }
+        Ok(())
+    }
+
+    fn set_table_dirs(&mut self, paths: Array<*const DbPath>, count: Count) {
+        self.table_dirs = paths.handles(count).map(|path| path.0.clone()).collect();
+    }
+}
+
+export! {
+    fn rocksdb_dbpath_create(dir: &CStr, _target_size: u64) -> Box<DbPath> {
+        Box::new(DbPath(path(dir).to_owned()))
+    }
+
+    fn rocksdb_dbpath_destroy(dir: Option<Box<DbPath>>) {
+        drop(dir);
+    }
+
+    fn rocksdb_options_set_db_paths(options: &mut Options, paths: Array<*const DbPath>, count: Count) {
+        options.set_table_dirs(paths, count);
+    }
+
+    fn rocksdb_options_set_cf_paths(options: &mut Options, paths: Array<*const DbPath>, count: Count) {
+        options.set_table_dirs(paths, count);
+    }
+}
