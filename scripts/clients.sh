@@ -6,9 +6,13 @@
 #
 # LIBROCKSDB=PATH is the library, without it the release build of the crate capi. Any librocksdb will do: Debian's 7.8 shows
 # that the programs are right. RECORD=yes writes the table into docs/compat.md. CLIENTS_CACHE=DIR keeps what was fetched,
-# target/clients without it. NIM_ROCKSDB=DIR is a checkout of nim-rocksdb, where it cannot be cloned.
+# target/clients without it. CLIENTS_PATIENCE_S=SECONDS is how long a registry may take to answer, 180 without it.
+# NIM_ROCKSDB=DIR is a checkout of nim-rocksdb, where it cannot be cloned.
 #
 # A client that cannot be had is skipped, loudly. Ends with 1 where a check failed, and where a client could not be built.
+#
+# Most clients bind more functions than they call: the table says how many, and how many of them the library lacks. Those
+# are given to the linker as functions that end the process (`stubs`), so that the rest of the client can be checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C # one order for sort and comm
@@ -35,7 +39,7 @@ soname=$(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
 include=${ROCKSDB_INCLUDE:-$root/crates/capi/include}
 is_7_8=no
 if [ "$soname" = librocksdb.so.7.8 ]; then is_7_8=yes go_version=v1.7.14; fi
-nm -D --defined-only "$library" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' | sort >"$work/exported"
+nm -D --defined-only "$library" | sed -n 's/.* \(rocksdb_[A-Za-z0-9_]*\)$/\1/p' | sort >"$work/exported"
 
 # The names under which clients look for it.
 mkdir "$work/lib"
@@ -43,7 +47,7 @@ for name in librocksdb.so librocksdb.so.7.8 "$soname"; do ln -sf "$library" "$wo
 export LD_LIBRARY_PATH=$work/lib
 
 # A registry that does not answer is one that cannot be reached.
-soon() { timeout 180 "$@"; }
+soon() { timeout "${CLIENTS_PATIENCE_S:-180}" "$@"; }
 
 exports() { grep -qx "$1" "$work/exported"; }
 
@@ -60,6 +64,9 @@ unpack() {
 }
 
 debian_version() { apt-cache policy "$1" | sed -n 's/^ *Candidate: //p'; }
+
+# undefined FILE: the functions of RocksDB's that a program is linked with.
+undefined() { nm -D --undefined-only "$1" | sed -n 's/.* \(rocksdb_[A-Za-z0-9_]*\)$/\1/p'; }
 
 # stubs NEEDED: makes $dir/libstubs.a of the functions in the list NEEDED that the library lacks, each of which ends the
 # process, so that a program links and its other checks run. That they are missing is a failure of its own.
@@ -89,7 +96,7 @@ fetch_balboa() {
 
 run_balboa() {
     local binary=$cache/debian/balboa-backend-rocksdb/usr/bin/balboa-rocksdb
-    nm -D --undefined-only "$binary" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' >"$dir/needed"
+    undefined "$binary" >"$dir/needed"
     stubs "$dir/needed"
     if [ -s "$dir/missing" ]; then
         gcc -shared -o "$dir/stubs.so" "$dir/stubs.o"
@@ -109,6 +116,8 @@ fetch_python() {
 }
 
 run_python() {
+    # It looks functions up by their names.
+    grep -rhoE 'lib\.rocksdb_[A-Za-z0-9_]+' "$cache/python/lib" --include='*.py' | sed 's/^lib\.//' >"$dir/needed"
     "$cache/python/bin/python" clients/python/rockstore_client.py
 }
 
@@ -134,7 +143,7 @@ run_rust() {
     ln -sfn "$work/lib" "$cache/rust/lib"
     export ROCKSDB_LIB_DIR=$cache/rust/lib CARGO_TARGET_DIR=$cache/rust/target CARGO_INCREMENTAL=0
     link_rust -Wl,--warn-unresolved-symbols
-    nm -D --undefined-only "$CARGO_TARGET_DIR/debug/rocksdb-client" | sed -n 's/.* \(rocksdb_[a-z0-9_]*\)$/\1/p' >"$dir/needed"
+    undefined "$CARGO_TARGET_DIR/debug/rocksdb-client" >"$dir/needed"
     stubs "$dir/needed"
     [ ! -s "$dir/missing" ] || link_rust "$dir/libstubs.a"
     "$CARGO_TARGET_DIR/debug/rocksdb-client"
@@ -160,8 +169,8 @@ run_go() {
     sources=$(GOFLAGS=-mod=mod go list -m -f '{{.Dir}}' github.com/linxGnu/grocksdb)
     # All that it binds is linked into every program; what only builds for jemalloc have is not.
     find "$sources" -maxdepth 1 -name '*.go' ! -name '*_test.go' ! -name jemalloc.go -exec sed 's://.*::' {} + |
-        grep -o 'C\.rocksdb_[a-z0-9_]*(' | sed 's/^C\.//; s/($//' >"$dir/needed"
-    grep -o '\brocksdb_[a-z0-9_]*(' "$sources/grocksdb.c" | sed 's/($//' >>"$dir/needed"
+        grep -o 'C\.rocksdb_[A-Za-z0-9_]*(' | sed 's/^C\.//; s/($//' >"$dir/needed"
+    grep -o '\brocksdb_[A-Za-z0-9_]*(' "$sources/grocksdb.c" | sed 's/($//' >>"$dir/needed"
     stubs "$dir/needed"
     if [ -s "$dir/missing" ]; then
         # Our header does not declare what we lack; the module brings RocksDB's own.
@@ -195,6 +204,8 @@ run_nim() {
         "$at/bin/nim" c --hints:off --lib:"$at/lib/nim/lib" --path:"${NIM_ROCKSDB:-$cache/nim-rocksdb}" \
         --nimcache:"$dir/nimcache" -d:rocksdb_dynamic_linking ${flags[@]+"${flags[@]}"} -o:"$dir/client" \
         clients/nim/nimbus.nim >&2
+    # It looks functions up when it starts.
+    strings "$dir/client" | grep -xE "rocksdb_[A-Za-z0-9_]+" >"$dir/needed"
     "$dir/client"
 }
 
@@ -218,7 +229,7 @@ try() {
     part "fetch_$name" >"$dir/fetch.log" 2>&1
     if [ "$status" != 0 ]; then
         echo "SKIPPED: $name cannot be had here: $(tail -n 1 "$dir/fetch.log" | cut -c 1-200)"
-        printf '| %s | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
+        printf '| %s | - | - | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
         return
     fi
     part "run_$name" >"$dir/out" 2>"$dir/err"
@@ -226,7 +237,10 @@ try() {
         echo "FAILED the_program_ends_well: $(tail -n 1 "$dir/err" | cut -c 1-200)" >>"$dir/out"
     fi
     cat "$dir/out"
-    local passed failed why
+    local passed failed why binds lacks
+    touch "$dir/needed"
+    binds=$(sort -u "$dir/needed" | wc -l)
+    lacks=$(comm -23 <(sort -u "$dir/needed") "$work/exported" | wc -l)
     passed=$(grep -c '^ok ' "$dir/out" || true)
     failed=$(grep -c '^FAILED ' "$dir/out" || true)
     why=$(sed -n 's/^FAILED //p' "$dir/out" | tr '|' '/' | paste -sd ';' | sed 's/;/; /g')
@@ -234,13 +248,14 @@ try() {
         tail -n 20 "$dir/err" >&2
         failures=yes
     fi
-    printf '| %s | %s | %s | %s | %s |\n' "$name" "$(cat "$dir/version")" "$passed" "$failed" "$why" >>"$work/table"
+    printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$name" "$(cat "$dir/version")" "$binds" "$lacks" "$passed" "$failed" \
+        "$why" >>"$work/table"
 }
 
 failures=no
 {
-    echo '| client | version | passed | failed | why |'
-    echo '|---|---|---|---|---|'
+    echo '| client | version | functions it binds | of them missing | checks passed | failed | why |'
+    echo '|---|---|---|---|---|---|---|'
 } >"$work/table"
 for name in ${*:-balboa python rust go nim}; do try "$name"; done
 
