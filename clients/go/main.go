@@ -24,6 +24,8 @@ var checks = []check{
 	{"iterators_go_both_ways", iteratorsGoBothWays},
 	{"families_are_apart", familiesAreApart},
 	{"batches_are_whole", batchesAreWhole},
+	{"batches_are_read_before_they_are_written", batchesAreReadBeforeTheyAreWritten},
+	{"values_have_stamps_that_are_not_seen", valuesHaveStampsThatAreNotSeen},
 	{"snapshots_stay", snapshotsStay},
 	{"merge_operators_are_called", mergeOperatorsAreCalled},
 	{"compaction_filters_are_called", compactionFiltersAreCalled},
@@ -263,6 +265,40 @@ func batchesAreWhole(dir string) {
 	equal(db.GetLatestSequenceNumber(), before+4)
 	equal(get(db, "a")+get(db, "b"), "-2")
 	equal(count(db.NewIterator(reads)), 901)
+}
+
+func batchesAreReadBeforeTheyAreWritten(dir string) {
+	db := filled(dir, options())
+	defer db.Close()
+	batch := grocksdb.NewWriteBatchWI(0, true)
+	defer batch.Destroy()
+	batch.Put([]byte("a"), []byte("1"))
+	batch.Delete(key(1))
+	found, err := batch.GetFromDB(db, reads, []byte("a"))
+	must(err)
+	equal(string(found.Data()), "1")
+	found.Free()
+	gone, err := batch.GetFromDB(db, reads, key(1))
+	must(err)
+	equal(gone.Exists(), false)
+	gone.Free()
+	equal(get(db, "a"), "-")
+	equal(count(batch.NewIteratorWithBase(db, db.NewIterator(reads))), 1000)
+	must(db.WriteWI(writes, batch))
+	equal(get(db, "a"), "1")
+	equal(count(db.NewIterator(reads)), 1000)
+}
+
+func valuesHaveStampsThatAreNotSeen(dir string) {
+	db, err := grocksdb.OpenDbWithTTL(options(), filepath.Join(dir, "db"), 1000)
+	must(err)
+	must(db.Put(writes, []byte("a"), []byte("1")))
+	equal(get(db, "a"), "1")
+	db.Close()
+	db, err = grocksdb.OpenDb(options(), filepath.Join(dir, "db"))
+	must(err)
+	defer db.Close()
+	equal(len(get(db, "a")), len("1")+4)
 }
 
 func snapshotsStay(dir string) {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rocksdb::backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
 use rocksdb::checkpoint::Checkpoint;
@@ -17,7 +18,7 @@ use rocksdb::{
 /// Called with an empty directory; panics where something is not as it should be.
 type Check = fn(&Path);
 
-const CHECKS: [(&str, Check); 18] = [
+const CHECKS: [(&str, Check); 19] = [
     ("puts_are_got", puts_are_got),
     ("values_are_pinned_and_got_together", values_are_pinned_and_got_together),
     ("iterators_go_both_ways", iterators_go_both_ways),
@@ -25,6 +26,7 @@ const CHECKS: [(&str, Check); 18] = [
     ("families_are_apart", families_are_apart),
     ("families_come_and_go", families_come_and_go),
     ("batches_are_whole", batches_are_whole),
+    ("values_have_stamps_that_are_not_seen", values_have_stamps_that_are_not_seen),
     ("snapshots_stay", snapshots_stay),
     ("merge_operators_are_called", merge_operators_are_called),
     ("compaction_filters_are_called", compaction_filters_are_called),
@@ -237,6 +239,18 @@ fn batches_are_whole(dir: &Path) {
     let before = db.latest_sequence_number();
     db.write(copy).unwrap();
     assert_eq!(db.latest_sequence_number(), before + 4);
+}
+
+fn values_have_stamps_that_are_not_seen(dir: &Path) {
+    let db = DB::open_with_ttl(&options(), dir.join("db"), Duration::from_secs(1000)).unwrap();
+    let mut batch = WriteBatch::default();
+    batch.put(b"a", b"1");
+    db.write(batch).unwrap();
+    assert_eq!(db.get(b"a").unwrap(), Some(b"1".to_vec()));
+    assert_eq!(db.iterator(IteratorMode::Start).next().unwrap().unwrap().1.as_ref(), b"1");
+    drop(db);
+    let db = DB::open(&options(), dir.join("db")).unwrap();
+    assert_eq!(db.get(b"a").unwrap().map(|value| value.len()), Some(b"1".len() + 4));
 }
 
 fn snapshots_stay(dir: &Path) {
