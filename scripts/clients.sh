@@ -11,8 +11,9 @@
 #
 # A client that cannot be had is skipped, loudly. Ends with 1 where a check failed, and where a client could not be built.
 #
-# Most clients bind more functions than they call: the table says how many, and how many of them the library lacks. Those
-# are given to the linker as functions that end the process (`stubs`), so that the rest of the client can be checked.
+# Most clients bind more functions than they call: the table says how many, how many of them our library has only to refuse
+# what they are for, and how many a library lacks. Those are given to the linker as functions that end the process (`stubs`),
+# so that the rest of the client can be checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C # one order for sort and comm
@@ -40,6 +41,12 @@ include=${ROCKSDB_INCLUDE:-$root/crates/capi/include}
 is_7_8=no
 if [ "$soname" = librocksdb.so.7.8 ]; then is_7_8=yes go_version=v1.7.14; fi
 nm -D --defined-only "$library" | sed -n 's/.* \(rocksdb_[A-Za-z0-9_]*\)$/\1/p' | sort >"$work/exported"
+
+# Of our library, what is there so that clients link, and is refused.
+touch "$work/refused"
+if grep -q 'librocksdb (Spillway)' "$library"; then
+    grep -ohE 'rocksdb_[A-Za-z0-9_]+\(' crates/capi/include/rocksdb/c/absent.h | tr -d '(' | sort -u >"$work/refused"
+fi
 
 # The names under which clients look for it.
 mkdir "$work/lib"
@@ -229,7 +236,7 @@ try() {
     part "fetch_$name" >"$dir/fetch.log" 2>&1
     if [ "$status" != 0 ]; then
         echo "SKIPPED: $name cannot be had here: $(tail -n 1 "$dir/fetch.log" | cut -c 1-200)"
-        printf '| %s | - | - | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
+        printf '| %s | - | - | - | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
         return
     fi
     part "run_$name" >"$dir/out" 2>"$dir/err"
@@ -237,10 +244,12 @@ try() {
         echo "FAILED the_program_ends_well: $(tail -n 1 "$dir/err" | cut -c 1-200)" >>"$dir/out"
     fi
     cat "$dir/out"
-    local passed failed why binds lacks
+    local passed failed why binds refused lacks
     touch "$dir/needed"
-    binds=$(sort -u "$dir/needed" | wc -l)
-    lacks=$(comm -23 <(sort -u "$dir/needed") "$work/exported" | wc -l)
+    sort -u -o "$dir/needed" "$dir/needed"
+    binds=$(wc -l <"$dir/needed")
+    refused=$(comm -12 "$dir/needed" "$work/refused" | wc -l)
+    lacks=$(comm -23 "$dir/needed" "$work/exported" | wc -l)
     passed=$(grep -c '^ok ' "$dir/out" || true)
     failed=$(grep -c '^FAILED ' "$dir/out" || true)
     why=$(sed -n 's/^FAILED //p' "$dir/out" | tr '|' '/' | paste -sd ';' | sed 's/;/; /g')
@@ -248,14 +257,14 @@ try() {
         tail -n 20 "$dir/err" >&2
         failures=yes
     fi
-    printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$name" "$(cat "$dir/version")" "$binds" "$lacks" "$passed" "$failed" \
-        "$why" >>"$work/table"
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" "$(cat "$dir/version")" "$binds" "$refused" "$lacks" \
+        "$passed" "$failed" "$why" >>"$work/table"
 }
 
 failures=no
 {
-    echo '| client | version | functions it binds | of them missing | checks passed | failed | why |'
-    echo '|---|---|---|---|---|---|---|'
+    echo '| client | version | functions it binds | refused | missing | checks passed | failed | why |'
+    echo '|---|---|---|---|---|---|---|---|'
 } >"$work/table"
 for name in ${*:-balboa python rust go nim}; do try "$name"; done
 
