@@ -62,7 +62,7 @@ for operation in ${*:-put batch get tableget missing seek}; do
         done
         printf '| %s | %s | %.0f | %s | %s |\n' "$operation" "$lib" "${row[@]}"
         if [ -n "$json" ]; then
-            printf '{"operation":"%s","lib":"%s","instructions":%s,"allocations":%s,"system_calls":%s,"commit":"%s"}\n' \
+            printf '{"kind":"opcost","operation":"%s","lib":"%s","instructions":%s,"allocations":%s,"system_calls":%s,"commit":"%s"}\n' \
                 "$operation" "$lib" "${row[@]}" "$(git rev-parse --short=12 HEAD)" >>"$json"
         fi
     done

@@ -4,6 +4,7 @@ mod engines;
 pub mod flushes;
 pub mod ingests;
 mod memtables;
+pub mod operation_costs;
 mod persists;
 pub mod restarts;
 pub mod sides;
@@ -28,7 +29,7 @@ const RESULTS_BYTES_MAX: u64 = 64 << 20;
 const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 
 /// The parts of the document that are drawn, by the names in their markers.
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "figures",
     "figures of memtables",
     "figures of the engine with each memtable",
@@ -37,6 +38,7 @@ const SECTIONS: [&str; 8] = [
     "figures of flushes",
     "figures of restarts",
     "figures side by side",
+    "figures of operations",
 ];
 
 /// Stands in a part of which no figures are kept.
@@ -53,6 +55,7 @@ struct Drawn {
     flushes: String,
     restarts: String,
     sides: String,
+    operations: String,
     /// Files beside the document, and what is in them.
     pictures: Vec<(String, String)>,
 }
@@ -79,6 +82,7 @@ pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> 
         drawn.flushes,
         drawn.restarts,
         drawn.sides,
+        drawn.operations,
     ];
     for (section, text) in SECTIONS.into_iter().zip(texts) {
         let text = if text.is_empty() { NOTHING.to_owned() } else { text };
@@ -120,6 +124,9 @@ impl Drawn {
             Some(flush::KIND) => self.flushes.push_str(&flushes::draw(name, &parse::<FlushRecord>(text)?)),
             Some(restart::KIND) => self.restarts.push_str(&restarts::draw(name, &parse::<RestartRecord>(text)?)),
             Some(crate::sides::KIND) => self.add_sides(name, &parse::<SideRecord>(text)?),
+            Some(operation_costs::KIND) => {
+                self.operations.push_str(&operation_costs::draw(name, &parse::<operation_costs::OperationCost>(text)?));
+            }
             Some(other) => {
                 return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
             }
