@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::metrics::{Ticker, tick};
@@ -136,6 +137,8 @@ pub(crate) struct FamilyState {
     pub linked_ingests: BTreeSet<SeqNo>,
     /// Entries created at or before this are flushed whatever their count.
     pub flush_wanted_through: SeqNo,
+    /// When the first entry joined the queue of those that no flush was begun for since; `None` where no flush waits.
+    pub joined_at: Option<Duration>,
     pub flushing: bool,
     pub compactions: FamilyCompactions,
     pub pending_compaction_bytes: u64,
@@ -152,6 +155,7 @@ impl FamilyState {
             flushed_through,
             linked_ingests: BTreeSet::new(),
             flush_wanted_through: SeqNo::ZERO,
+            joined_at: None,
             flushing: false,
             compactions: FamilyCompactions::default(),
             pending_compaction_bytes: 0,

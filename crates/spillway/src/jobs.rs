@@ -107,8 +107,18 @@ impl Core {
         while !self.is_closing() {
             match self.pick(duty, &mut state) {
                 Some(job) => MutexGuard::unlocked(&mut state, || self.run_job(job)),
+                None if duty == Duty::Flush => self.wait_for_flushes(&mut state),
                 None => self.state_changed.wait(&mut state),
             }
+        }
+    }
+
+    /// Waits for a change, and no longer than until the first of the flushes that wait is due.
+    fn wait_for_flushes(&self, state: &mut MutexGuard<'_, State>) {
+        let Some(due) = state.next_flush_at() else { return self.state_changed.wait(state) };
+        let limit = due.saturating_sub(self.context.vfs.now());
+        if self.state_changed.wait_for(state, limit).timed_out() {
+            state.end_waits_until(due);
         }
     }
 

@@ -74,7 +74,9 @@ pub trait AppendFile: Send {
     /// and the call must not be tried again (D4).
     fn sync(&mut self, class: IoClass) -> Result<()>;
 
-    /// Starts writing out what was appended, without waiting and without a promise. May do nothing.
+    /// Starts writing out what was appended since the last such call, and waits until what that one started is written: so
+    /// that no more than two such pieces are on their way to the disk, and the syncs of other files do not stand behind a
+    /// whole file. Without a promise; may do nothing.
     fn start_writeback(&mut self, _class: IoClass) {}
 }
 

@@ -40,7 +40,7 @@ option_table! {
     /// Reads memtables' files where a process that ended left them, instead of replaying the log as far as they go
     /// (`convert_to_sst=kFileMmap`).
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
-    /// Bytes of a table written between background syncs that even out the disk's load; 0 for none.
+    /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;

@@ -74,7 +74,10 @@ impl Db {
     /// The background error that keeps them from ending; `Closed`.
     pub fn wait_for_compaction(&self) -> Result<()> {
         self.core().check_writable()?;
-        self.core().wait_until(|state| {
+        let core = self.core();
+        core.state.lock().flush_without_waiting();
+        core.state_changed.notify_all();
+        core.wait_until(|state| {
             let busy = state.flushes_running > 0 || state.compactions_running > 0;
             Ok(!busy && !state.families.values().any(|family| wants_flush(family) || family.wants_compaction()))
         })

@@ -208,11 +208,12 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Somebody may wait for a flush, and its table is synced at the end: the disk is to begin before that.
+    /// Syncs of the log stand behind whatever the disk was given before: it is to have a table in pieces of which each takes
+    /// no longer than such a sync, not as a whole at the table's end.
     fn bytes_per_sync(&self) -> u64 {
-        const OF_FLUSHES: u64 = 1 << 20;
+        const PIECE_BYTES: u64 = 512 << 10;
         match self.context.options.bytes_per_sync {
-            0 if self.rules.class == IoClass::Flush => OF_FLUSHES,
+            0 => PIECE_BYTES,
             bytes => bytes,
         }
     }

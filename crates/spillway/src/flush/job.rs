@@ -155,17 +155,18 @@ impl Core {
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
         let plan = FlushPlan::new(family, entries)?;
         family.flushing = true;
+        family.joined_at = None;
         state.flushes_running += 1;
         Some(plan)
     }
 }
 
-/// Whether a family has something to flush: enough sealed entries, an ingest, or any that somebody waits for.
+/// Whether a family has something to flush: enough sealed entries, an ingest that waits no longer, or any that somebody
+/// waits for.
 pub(crate) fn wants_flush(family: &FamilyState) -> bool {
     let Some(oldest) = family.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
-    is_ingest(oldest)
-        || family.queue.len() >= merged_at_least(family)
-        || family.queue.iter().any(|entry| is_waited_for(family, entry))
+    family.queue.iter().any(|entry| is_waited_for(family, entry))
+        || ((is_ingest(oldest) || family.queue.len() >= merged_at_least(family)) && !family.flush_can_wait())
 }
 
 /// So many memtables are merged into one table, where nobody waits for fewer.

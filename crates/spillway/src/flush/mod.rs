@@ -7,6 +7,7 @@ pub(crate) mod group;
 pub mod held;
 pub mod images;
 pub(crate) mod job;
+pub(crate) mod later;
 pub(crate) mod progress;
 pub mod rebased;
 pub(crate) mod restored;

@@ -118,6 +118,11 @@ impl QueuedIngest {
         self.layers().iter().flatten()
     }
 
+    /// The tables as they were prepared.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &IngestTable> {
+        self.share.layers.iter().flatten()
+    }
+
     pub fn has_excise(&self) -> bool {
         self.share.excise.is_some()
     }

@@ -85,7 +85,7 @@ pub(crate) struct Joined {
     pub record: Option<(Arc<ActiveLog>, Reservation)>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
-    /// A family has something to flush that is not being flushed.
+    /// A family has something to flush that is not being flushed, or will have.
     pub wants_flush: bool,
     /// How long the commit lock was held.
     pub locked: Duration,
@@ -226,16 +226,19 @@ impl Core {
         }
         let ticket = self.pipeline.enter(last, given.log_end, request.bounds);
         let under = staged.iter().filter(|staged| staged.goes_under).count();
+        let mut begins_wait = false;
         for (joining, staged) in request.joining.iter_mut().zip(staged) {
             let family = self.family_state(&mut state, joining.family.id())?;
+            begins_wait |= self.flushes_can_wait() && family.note_joined(start);
             old_views.push(self.place(joining, staged, &given, family));
         }
         let locked = self.context.vfs.now().saturating_sub(start);
         drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
-        let wants_flush = request.joining.iter().any(|joining| {
-            let family = state.families.get(&joining.family.id());
-            family.is_some_and(|family| !family.flushing && wants_flush(family))
-        });
+        let wants_flush = begins_wait
+            || request.joining.iter().any(|joining| {
+                let family = state.families.get(&joining.family.id());
+                family.is_some_and(|family| !family.flushing && wants_flush(family))
+            });
         drop::<parking_lot::MutexGuard<'_, State>>(state);
         Ok(Ok((Joined { ticket, given, record, under, wants_flush, locked }, old_views)))
     }

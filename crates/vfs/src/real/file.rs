@@ -94,13 +94,15 @@ pub(super) struct RealAppendFile {
     path: PathBuf,
     /// Where the next byte goes. What a failed append got through counts: it is in the file.
     len: u64,
-    /// Below it writing back was started.
-    writeback_from: u64,
+    /// What writing back was started for and not waited for, then what is next: from the one to the other to `len`.
+    writeback: [u64; 2],
+    /// Waiting for it failed: the kernel tells that once for a descriptor, so that the sync would not learn of it (D4).
+    failed: Option<Errno>,
 }
 
 impl RealAppendFile {
     pub(super) fn new(fd: OwnedFd, path: &Path, len: u64) -> Self {
-        RealAppendFile { fd, path: path.to_owned(), len, writeback_from: len }
+        RealAppendFile { fd, path: path.to_owned(), len, writeback: [len; 2], failed: None }
     }
 }
 
@@ -123,19 +125,36 @@ impl AppendFile for RealAppendFile {
     }
 
     fn sync(&mut self, _class: IoClass) -> Result<()> {
-        sync_data(&self.fd, &self.path)
+        match self.failed {
+            None => sync_data(&self.fd, &self.path),
+            Some(errno) => Err(os_error("write back", &self.path, errno)),
+        }
     }
 
     fn start_writeback(&mut self, _class: IoClass) {
-        let (Ok(from), Ok(len)) = (i64::try_from(self.writeback_from), i64::try_from(self.len - self.writeback_from))
-        else {
-            return;
-        };
+        let [started, next] = self.writeback;
+        if next < self.len {
+            self.sync_range(started, next, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
+            self.sync_range(next, self.len, libc::SYNC_FILE_RANGE_WRITE);
+            self.writeback = [next, self.len];
+        }
+    }
+}
+
+impl RealAppendFile {
+    fn sync_range(&mut self, from: u64, to: u64, flags: libc::c_uint) {
+        let (Ok(offset), Ok(len)) = (i64::try_from(from), i64::try_from(to - from)) else { return };
         // A length of zero would mean the whole rest of the file.
-        if len > 0 {
-            // SAFETY: the descriptor is open for as long as `self` lives, and the call takes no address.
-            unsafe { libc::sync_file_range(self.fd.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
-            self.writeback_from = self.len;
+        if len == 0 {
+            return;
+        }
+        // SAFETY: the descriptor is open for as long as `self` lives, and the call takes no address.
+        let result = unsafe { libc::sync_file_range(self.fd.as_raw_fd(), offset, len, flags) };
+        if result != 0 {
+            let errno = Errno::from_io_error(&std::io::Error::last_os_error());
+            // File systems that have no such call have written nothing, and lost nothing.
+            let is_unknown = |errno: &Errno| [Errno::NOSYS, Errno::OPNOTSUPP, Errno::SPIPE, Errno::INTR].contains(errno);
+            self.failed = self.failed.or(errno.filter(|errno| !is_unknown(errno)));
         }
     }
 }
