@@ -137,7 +137,7 @@ pub(crate) struct FamilyState {
     pub linked_ingests: BTreeSet<SeqNo>,
     /// Entries created at or before this are flushed whatever their count.
     pub flush_wanted_through: SeqNo,
-    /// When the first entry joined the queue of those that no flush was begun for since; `None` where no flush waits.
+    /// When the first ingest joined the queue of those that no flush was begun for since; `None` where no flush waits.
     pub joined_at: Option<Duration>,
     pub flushing: bool,
     pub compactions: FamilyCompactions,

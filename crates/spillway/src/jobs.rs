@@ -32,8 +32,8 @@ impl Signal {
         self.changed.notify_one();
     }
 
-    /// Waits until it is raised, and lowers it; no longer than `limit`.
-    pub fn wait(&self, limit: Option<Duration>) {
+    /// Waits until it is raised, and lowers it; no longer than `limit`. Whether it was raised.
+    pub fn wait(&self, limit: Option<Duration>) -> bool {
         let mut raised = self.raised.lock();
         while !*raised {
             match limit {
@@ -42,7 +42,7 @@ impl Signal {
                 Some(_) => {}
             }
         }
-        *raised = false;
+        std::mem::take(&mut *raised)
     }
 }
 
@@ -107,18 +107,8 @@ impl Core {
         while !self.is_closing() {
             match self.pick(duty, &mut state) {
                 Some(job) => MutexGuard::unlocked(&mut state, || self.run_job(job)),
-                None if duty == Duty::Flush => self.wait_for_flushes(&mut state),
                 None => self.state_changed.wait(&mut state),
             }
-        }
-    }
-
-    /// Waits for a change, and no longer than until the first of the flushes that wait is due.
-    fn wait_for_flushes(&self, state: &mut MutexGuard<'_, State>) {
-        let Some(due) = state.next_flush_at() else { return self.state_changed.wait(state) };
-        let limit = due.saturating_sub(self.context.vfs.now());
-        if self.state_changed.wait_for(state, limit).timed_out() {
-            state.end_waits_until(due);
         }
     }
 

@@ -74,7 +74,13 @@ impl Core {
         let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
         let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), now());
         while !self.is_closing() {
-            self.upkeep.wait(dumps.until_next(now()));
+            let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
+            let until_flush = flush_at.map(|due| due.saturating_sub(now()));
+            let limit = until_flush.into_iter().chain(until_dump).min();
+            if !self.upkeep.wait(limit) && limit == until_flush {
+                // Whatever the vfs's clock says: one in memory stands still meanwhile.
+                flush_at.into_iter().for_each(|due| self.end_flush_waits(due));
+            }
             self.keep_up();
             if dumps.take_due(now())
                 && let Some(statistics) = &self.context.statistics

@@ -26,8 +26,8 @@ const MEMTABLE_BYTES_MAX: usize = 16 << 20;
 const WRITE_BUFFER_PART: usize = 4;
 
 impl FamilyState {
-    /// Notes that an entry joined the queue. True where that begins a wait, so that whoever flushes is to learn when it ends.
-    pub fn note_joined(&mut self, at: Duration) -> bool {
+    /// Notes that an ingest joined the queue. True where that begins a wait, so that upkeep is to learn when it ends.
+    pub fn note_ingest(&mut self, at: Duration) -> bool {
         let begins = self.joined_at.is_none();
         self.joined_at.get_or_insert(at);
         begins
@@ -72,29 +72,34 @@ fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
 }
 
 impl State {
-    /// When the first flush that waits is due.
-    pub fn next_flush_at(&self) -> Option<Duration> {
-        let waiting = self.families.values().filter(|family| !family.flushing);
-        waiting.filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
-    }
-
-    /// Ends the waits that are due then.
-    pub fn end_waits_until(&mut self, due: Duration) {
-        for family in self.families.values_mut() {
-            family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);
-        }
-    }
-
     /// Ends all waits: flushes are picked as soon as somebody looks.
     pub fn flush_without_waiting(&mut self) {
         self.families.values_mut().for_each(|family| family.joined_at = None);
     }
+
+    fn end_waits_until(&mut self, due: Duration) {
+        for family in self.families.values_mut() {
+            family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);
+        }
+    }
 }
 
 impl Core {
-    /// Whether there will be a thread to look when a wait is over.
+    /// Whether there is a thread that ends waits.
     pub fn flushes_can_wait(&self) -> bool {
         !self.context.vfs.runs_inline()
+    }
+
+    /// When the first flush that waits is due.
+    pub fn next_flush_at(&self) -> Option<Duration> {
+        let state = self.state.lock();
+        state.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
+    }
+
+    /// Ends the waits that are due then.
+    pub fn end_flush_waits(&self, due: Duration) {
+        self.state.lock().end_waits_until(due);
+        self.state_changed.notify_all();
     }
 }
 

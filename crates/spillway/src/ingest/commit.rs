@@ -31,6 +31,8 @@ use crate::write::options::WriteOptions;
 /// An ingest that is about to take numbers.
 struct Ingest<'a> {
     record: IngestRecord,
+    /// Its bytes, but for the first number.
+    encoded: Vec<u8>,
     /// What comes along, not empty.
     batch: Option<&'a WriteBatch>,
     joining: Vec<Joining>,
@@ -111,6 +113,7 @@ impl Core {
             queued.layers(); // made here, where no lock is held
         }
         ingest.record.first = SeqNo(joined.given.before.0 + 1);
+        IngestRecord::renumber(&mut ingest.encoded, ingest.record.first);
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
         report.note_joined(&joined, ingest.joining.len());
@@ -125,8 +128,8 @@ impl Core {
         if joined.wants_flush {
             self.state_changed.notify_all();
         }
-        if report.above > 0 {
-            self.upkeep.raise(); // for the next spare
+        if report.above > 0 || joined.begins_wait {
+            self.upkeep.raise(); // for the next spare, and for when the wait is over
         }
         prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {
@@ -151,7 +154,8 @@ impl Core {
         let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
-        let mut ingest = Ingest { record, batch, joining: Vec::new(), entries: Vec::new() };
+        let encoded = record.encode();
+        let mut ingest = Ingest { record, encoded, batch, joining: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
             let queued = QueuedIngest::new(family.order().clone(), family.tables().clone(), share.clone(), shape);
@@ -209,7 +213,7 @@ impl Core {
         let of_batch = |of: fn(&WriteBatch) -> usize| ingest.batch.map_or(0, of);
         self.join_queues(JoinRequest {
             numbers: ingest.record.shape().numbers + of_batch(|batch| batch.count() as usize) as u64,
-            record_bytes: Some(ingest.record.encode().len() + of_batch(WriteBatch::len)),
+            record_bytes: Some(ingest.encoded.len() + of_batch(WriteBatch::len)),
             joining: &mut ingest.joining,
             bounds: &[],
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
@@ -221,12 +225,12 @@ impl Core {
     fn log_ingest(&self, ingest: &Ingest<'_>, joined: &Joined) -> Result<()> {
         let (log, reservation) = joined.record.as_ref().expect("a record was asked for");
         log.note_published(self.pipeline.published_log());
-        let payload = ingest.record.encode();
+        let payload = &ingest.encoded;
         let logged = match ingest.batch {
-            None => self.logs.append(log, reservation, RecordKind::Ingest, &[&payload]),
+            None => self.logs.append(log, reservation, RecordKind::Ingest, &[payload]),
             Some(batch) => {
                 let header = batch::header(SeqNo(ingest.record.last().0 + 1), batch.count());
-                self.logs.append(log, reservation, RecordKind::Ingest, &[&payload, &header, batch.body()])
+                self.logs.append(log, reservation, RecordKind::Ingest, &[payload, &header, batch.body()])
             }
         };
         logged.inspect_err(|e| self.fail(e))

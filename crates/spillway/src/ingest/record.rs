@@ -90,6 +90,12 @@ impl IngestRecord {
         out
     }
 
+    /// Puts the first number into what [`encode`](Self::encode) made, before it was known.
+    pub fn renumber(encoded: &mut [u8], first: SeqNo) {
+        let place = encoded.first_chunk_mut().expect("a record begins with its first number");
+        *place = first.0.to_le_bytes();
+    }
+
     /// Decodes a record; returns what follows it, the batch that rides with the ingest.
     ///
     /// # Errors
@@ -252,8 +258,11 @@ mod tests {
         bytes.extend_from_slice(b"a batch");
         let (decoded, rest) = IngestRecord::decode(&bytes).expect("valid");
         assert_eq!((decoded, rest), (record.clone(), &b"a batch"[..]));
+        let mut late = record.encode();
         let renumbered = IngestRecord { first: SeqNo::MAX, ..record };
         assert_eq!(renumbered.encode().len(), alone, "as long whatever the number is");
+        IngestRecord::renumber(&mut late, SeqNo::MAX);
+        assert_eq!(late, renumbered.encode());
     }
 
     #[test]

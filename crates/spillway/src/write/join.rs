@@ -85,8 +85,10 @@ pub(crate) struct Joined {
     pub record: Option<(Arc<ActiveLog>, Reservation)>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
-    /// A family has something to flush that is not being flushed, or will have.
+    /// A family has something to flush that is not being flushed.
     pub wants_flush: bool,
+    /// A family's ingests began to wait for their flush.
+    pub begins_wait: bool,
     /// How long the commit lock was held.
     pub locked: Duration,
 }
@@ -229,18 +231,17 @@ impl Core {
         let mut begins_wait = false;
         for (joining, staged) in request.joining.iter_mut().zip(staged) {
             let family = self.family_state(&mut state, joining.family.id())?;
-            begins_wait |= self.flushes_can_wait() && family.note_joined(start);
+            begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(start);
             old_views.push(self.place(joining, staged, &given, family));
         }
         let locked = self.context.vfs.now().saturating_sub(start);
         drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
-        let wants_flush = begins_wait
-            || request.joining.iter().any(|joining| {
-                let family = state.families.get(&joining.family.id());
-                family.is_some_and(|family| !family.flushing && wants_flush(family))
-            });
+        let wants_flush = request.joining.iter().any(|joining| {
+            let family = state.families.get(&joining.family.id());
+            family.is_some_and(|family| !family.flushing && wants_flush(family))
+        });
         drop::<parking_lot::MutexGuard<'_, State>>(state);
-        Ok(Ok((Joined { ticket, given, record, under, wants_flush, locked }, old_views)))
+        Ok(Ok((Joined { ticket, given, record, under, wants_flush, begins_wait, locked }, old_views)))
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
@@ -297,4 +298,8 @@ impl Core {
         old.seal_at(given.before, self.pipeline.entered_log(), None);
         old
     }
+}
+
+fn brings_ingest(joining: &Joining) -> bool {
+    joining.entries.iter().any(|entry| entry.as_ingest().is_some())
 }

@@ -1,5 +1,7 @@
 //! Reads the properties block.
 
+use std::borrow::Cow;
+
 use base::coding::{Reader, decode_u32, decode_u64};
 use base::options::IndexType;
 use base::{Error, Result};
@@ -19,14 +21,14 @@ impl Properties {
         let mut has_global_seqno = false;
         walk(block, |name, value| {
             let value = block.bytes().get(value).unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
+            let name = std::str::from_utf8(name).map_or_else(|_| String::from_utf8_lossy(name), Cow::Borrowed);
             let taken = properties.take_flag(&name, value)?
                 || properties.take_number(&name, value)?
                 || properties.take_text(&name, value)
                 || external.take(&name, value)?;
             has_global_seqno |= name == names::GLOBAL_SEQNO;
             if !taken {
-                properties.other.insert(name, value.to_vec());
+                properties.other.insert(name.into_owned(), value.to_vec());
             }
             Ok(())
         })?;

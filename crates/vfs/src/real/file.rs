@@ -153,7 +153,8 @@ impl RealAppendFile {
         if result != 0 {
             let errno = Errno::from_io_error(&std::io::Error::last_os_error());
             // File systems that have no such call have written nothing, and lost nothing.
-            let is_unknown = |errno: &Errno| [Errno::NOSYS, Errno::OPNOTSUPP, Errno::SPIPE, Errno::INTR].contains(errno);
+            let is_unknown =
+                |errno: &Errno| [Errno::NOSYS, Errno::OPNOTSUPP, Errno::SPIPE, Errno::INTR].contains(errno);
             self.failed = self.failed.or(errno.filter(|errno| !is_unknown(errno)));
         }
     }
