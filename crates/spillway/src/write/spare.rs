@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use base::{FamilyId, Result};
+use memtable::Memtable;
 
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
@@ -22,6 +23,10 @@ pub(crate) struct Spare {
 impl Spare {
     pub fn new(held: HeldMemtable) -> Self {
         Spare { held, populated: false }
+    }
+
+    pub fn memtable(&self) -> &Arc<dyn Memtable> {
+        self.held.memtable()
     }
 }
 
@@ -72,7 +77,7 @@ impl Core {
                 return;
             };
             spare.populated = true; // or will not be: once is enough to try
-            (spare.held.memtable().clone(), spare.held.charge().clone())
+            (spare.memtable().clone(), spare.held.charge().clone())
         };
         let bytes = family.options().write_buffer_size;
         let memory = &self.context.memtables.memory;
