@@ -198,8 +198,7 @@ mod tests {
         let subject = Subject::open();
         subject.ingest();
         subject.db.close().expect("closed");
-        let mut options = OpenOptions::default();
-        options.vfs = subject.vfs.clone();
+        let options = OpenOptions { vfs: subject.vfs.clone(), ..OpenOptions::default() };
         let db = Db::open(Path::new("/db"), &options).expect("open");
         let found = db.get(&db.default_family(), b"key", &ReadOptions::default()).expect("readable");
         assert_eq!(found.as_deref(), Some(&b"ingested"[..]));
