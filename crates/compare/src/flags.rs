@@ -55,10 +55,12 @@ pub struct Flags {
     /// Options for one library, NAME=OPTION STRING, over those of the profile.
     #[arg(long)]
     pub options: Vec<NamedOptions>,
-    /// What libraries are opened with: the same options; or those that suit each best with the same memory and stall
-    /// triggers, and compactions that give way to all other threads (env_lower_thread_pool_cpu_priority).
+    /// What libraries are opened with: the same options, or those that suit each best with the same memory and stall triggers.
     #[arg(long, value_enum, default_value_t = Profile::Default)]
     pub profile: Profile,
+    /// Has compactions give way to all other threads where processors are short (env_lower_thread_pool_cpu_priority).
+    #[arg(long)]
+    pub compactions_give_way: bool,
     /// Bytes of the block cache.
     #[arg(long, default_value_t = 256 << 20)]
     pub cache_bytes: u64,

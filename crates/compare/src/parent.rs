@@ -12,7 +12,7 @@ use bench::{Flags as BenchFlags, folder};
 use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
 use crate::child::Probed;
-use crate::flags::{Flags, Profile};
+use crate::flags::Flags;
 use crate::option_text::OptionText;
 use crate::profile::{self, Kind};
 use crate::spec::{Ingest, Role, Spec};
@@ -85,7 +85,7 @@ fn turns(sides: usize, round: u32) -> impl Iterator<Item = usize> {
 impl<'a> Comparison<'a> {
     fn new(flags: &'a Flags, vfs: &'a dyn Vfs) -> Result<Self> {
         let conditions = format!(
-            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --profile={:?} --ingest_rate={} \
+            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --profile={:?} --compactions_give_way={} --ingest_rate={} \
              --ingest_interval_ms={}",
             flags.num,
             flags.reads(),
@@ -94,6 +94,7 @@ impl<'a> Comparison<'a> {
             flags.threads,
             flags.seed,
             flags.profile,
+            flags.compactions_give_way,
             flags.ingest_rate,
             flags.ingest_interval_ms,
         );
@@ -122,7 +123,7 @@ impl<'a> Comparison<'a> {
             library: library.to_owned(),
             db: db.to_owned(),
             options: "create_if_missing=true".to_owned(),
-            compactions_give_way: self.flags.profile == Profile::Best,
+            compactions_give_way: self.flags.compactions_give_way,
             workload: String::new(),
             mode: String::new(),
             flags: flags.iter().cloned().chain([db_flag]).collect(),
