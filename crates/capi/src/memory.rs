@@ -168,6 +168,7 @@ export! {
 fallible! {
     fn rocksdb_approximate_memory_usage_create(consumers: &Consumers) -> Box<Usage> {
         let mut caches: Vec<&Arc<BlockCache>> = consumers.caches.iter().collect();
+        caches.sort_by_key(|cache| Arc::as_ptr(cache));
         caches.dedup_by(|a, b| Arc::ptr_eq(a, b));
         Ok(Box::new(Usage {
             memtables: consumers.databases.sum("rocksdb.size-all-mem-tables"),

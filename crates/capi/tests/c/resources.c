@@ -6,6 +6,22 @@ static char* error;
 static rocksdb_readoptions_t* read;
 static rocksdb_writeoptions_t* write;
 
+/* However often a cache is named, and whatever is named between. */
+static void check_counted_once(rocksdb_cache_t* cache) {
+    rocksdb_cache_t* other = rocksdb_cache_create_lru(0);
+    rocksdb_memory_consumers_t* consumers = rocksdb_memory_consumers_create();
+    rocksdb_memory_usage_t* usage;
+    rocksdb_memory_consumers_add_cache(consumers, cache);
+    rocksdb_memory_consumers_add_cache(consumers, other);
+    rocksdb_memory_consumers_add_cache(consumers, cache);
+    usage = rocksdb_approximate_memory_usage_create(consumers, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_approximate_memory_usage_get_cache_total(usage) == rocksdb_cache_get_usage(cache));
+    rocksdb_approximate_memory_usage_destroy(usage);
+    rocksdb_memory_consumers_destroy(consumers);
+    rocksdb_cache_destroy(other);
+}
+
 static void test_caches(char** argv) {
     size_t len;
     rocksdb_lru_cache_options_t* lru = rocksdb_lru_cache_options_create();
@@ -48,6 +64,7 @@ static void test_caches(char** argv) {
     CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
     CHECK(rocksdb_cache_get_usage(cache) > 0);
     CHECK(rocksdb_cache_get_pinned_usage(cache) <= rocksdb_cache_get_usage(cache));
+    check_counted_once(cache);
     rocksdb_cache_destroy(cache);
     CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
     rocksdb_close(db);
