@@ -12,11 +12,11 @@ use crate::options::Options;
 use crate::text::utf8;
 
 /// Nothing gets old.
-const NO_TTL: c_int = 0;
+pub const NO_TTL: c_int = 0;
 
 impl Database {
     /// Where values have stamps, those of the family get old after `ttl_s` seconds; 0 or less for never.
-    fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
+    pub fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
         if let Some(stamps) = self.stamps() {

@@ -1,6 +1,6 @@
 //! `rocksdb_t`: an open database.
 
-mod families;
+pub mod families;
 mod manage;
 mod open;
 mod properties;

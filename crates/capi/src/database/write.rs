@@ -29,8 +29,9 @@ impl Database {
 
     pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
-            None => self.db.write(batch, &settings.options),
-            Some(stamps) => self.db.write(&stamps.stamped_batch(batch)?, &settings.options),
+            // What did not fit into a batch would not be missed in a copy of it: the batch itself is refused.
+            Some(stamps) if !batch.is_oversized() => self.db.write(&stamps.stamped_batch(batch)?, &settings.options),
+            _ => self.db.write(batch, &settings.options),
         };
         written.map(drop).map_err(|error| self.refused(error))
     }

@@ -12,11 +12,12 @@ use crate::boundary::reply::Given;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};
 use crate::checkpoint::Checkpoint;
+use crate::database::families::NO_TTL;
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::options::kept::Kept;
-use crate::text::{path, utf8};
+use crate::text::path;
 
 /// Which tables there are, and by which comparator their keys are sorted.
 #[derive(Default)]
@@ -79,18 +80,17 @@ impl Database {
             let what = format!("the tables are sorted by {:?}, and the family by {own}", exported.comparator);
             return Err(Failure::invalid_argument(what));
         }
-        let family = self.db.create_family(utf8(name)?, options.within_bounds());
-        let family = family.map_err(|error| self.refused(error))?;
+        let family = self.create_family(options, name, NO_TTL)?;
         let ingest = IngestOptions {
             move_files: settings.move_files,
             allow_db_generated_files: true,
             ..IngestOptions::default()
         };
-        if let Err(error) = self.db.ingest(&family, &exported.oldest_first(), &ingest) {
-            self.db.drop_family(&family)?;
+        if let Err(error) = self.db.ingest(&family.0, &exported.oldest_first(), &ingest) {
+            self.db.drop_family(&family.0)?;
             return Err(self.refused(error));
         }
-        Ok(Box::new(FamilyHandle(family)))
+        Ok(family)
     }
 }
 

@@ -6,7 +6,8 @@ use spillway::extend::{CompactionFilter, CompactionFilterContext, CompactionFilt
 
 use super::{Stamps, split};
 
-/// Drops old values, and shows the others without stamps to the caller's filter, if there is one.
+/// Drops old values, and shows the others without stamps to the caller's filter, if there is one. Merge operands stay,
+/// however old, as in RocksDB: what they are merged into is as young as the merge.
 pub struct Expiry {
     stamps: Stamps,
     /// 0 or less: nothing grows old.
@@ -41,17 +42,6 @@ impl CompactionFilter for Expiry {
                 FilterDecision::ChangeValue(changed)
             }
             Some(decision) => decision,
-            None => FilterDecision::Keep,
-        }
-    }
-
-    fn filter_merge_operand(&self, level: usize, key: &[u8], stamped: &[u8]) -> FilterDecision {
-        match split(stamped) {
-            Some((_, stamp_s)) if self.is_old(stamp_s) => FilterDecision::Remove,
-            Some((operand, _)) => {
-                let inner = self.inner.as_ref();
-                inner.map_or(FilterDecision::Keep, |inner| inner.filter_merge_operand(level, key, operand))
-            }
             None => FilterDecision::Keep,
         }
     }

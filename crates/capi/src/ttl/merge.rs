@@ -6,6 +6,9 @@ use spillway::extend::MergeOperator;
 
 use super::{Stamps, split};
 
+/// RocksDB's name for it.
+pub const STAMPED_MERGE: &str = "TtlMergeOperator";
+
 /// Shows values and operands without stamps to an operator; what it returns is as old as the moment.
 pub struct StampedMerge {
     stamps: Stamps,
@@ -30,7 +33,7 @@ fn value(stamped: &[u8]) -> Option<&[u8]> {
 
 impl MergeOperator for StampedMerge {
     fn name(&self) -> &str {
-        "TtlMergeOperator"
+        STAMPED_MERGE
     }
 
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {

@@ -13,6 +13,7 @@ use spillway::vfs::Vfs;
 use spillway::{Error, FamilyOptions, Pinned, ValueKind, WriteBatch};
 
 use self::filter::{Expiry, ExpiryFactory};
+pub use self::merge::STAMPED_MERGE;
 use self::merge::StampedMerge;
 use crate::failure::Failure;
 

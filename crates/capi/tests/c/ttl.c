@@ -1,5 +1,8 @@
 /* Databases whose values grow old. The program leaves one behind, for others to read. */
 
+#define _DEFAULT_SOURCE
+
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -150,11 +153,14 @@ static void test_values_grow_old(char** argv) {
     rocksdb_put_cf(db, writes, families[1], LIT("a"), LIT("drop"), &error);
     rocksdb_put_cf(db, writes, families[1], LIT("b"), LIT("old"), &error);
     rocksdb_put_cf(db, writes, short_lived, LIT("k"), LIT("v"), &error);
+    rocksdb_merge(db, writes, LIT("operands"), LIT("1"), &error);
+    rocksdb_merge(db, writes, LIT("operands"), LIT("2"), &error);
     CHECK_OK(error);
     sleep(3); /* older than a second, whenever in a second that was */
     CHECK_GIVEN(rocksdb_get(db, reads, LIT("k"), &len, &error), len, "v");
     compact(db);
     CHECK(rocksdb_get(db, reads, LIT("k"), &len, &error) == NULL);
+    CHECK_GIVEN(rocksdb_get(db, reads, LIT("operands"), &len, &error), len, ".1.2"); /* as young as the merge */
     rocksdb_compact_range_cf(db, short_lived, NULL, 0, NULL, 0);
     rocksdb_compact_range_cf(db, families[1], NULL, 0, NULL, 0);
     CHECK(rocksdb_get_cf(db, reads, short_lived, LIT("k"), &len, &error) == NULL);
@@ -173,6 +179,8 @@ static void test_values_grow_old(char** argv) {
 /* Values are read with what they were written with. */
 static void test_misuse(char** argv) {
     size_t len;
+    char buffer[8];
+    unsigned char found = 1;
     rocksdb_t* db = rocksdb_open(options, path_in(argv, "plain"), &error);
     rocksdb_put(db, writes, LIT("short"), LIT("v"), &error);
     rocksdb_put(db, writes, LIT("long"), LIT("\1\1\1\1\1\1"), &error);
@@ -181,11 +189,56 @@ static void test_misuse(char** argv) {
     rocksdb_close(db);
     db = rocksdb_open_with_ttl(options, path_in(argv, "plain"), 10, &error);
     CHECK_OK(error);
-    CHECK(rocksdb_get(db, reads, LIT("short"), &len, &error) == NULL);
+    len = 9;
+    CHECK(rocksdb_get(db, reads, LIT("short"), &len, &error) == NULL && len == 0);
+    CHECK_ERROR(error, "Corruption: ");
+    len = 9;
+    CHECK(!rocksdb_get_into_buffer(db, reads, LIT("short"), buffer, 8, &len, &found, &error) && len == 0 && !found);
     CHECK_ERROR(error, "Corruption: ");
     CHECK(rocksdb_get(db, reads, LIT("long"), &len, &error) == NULL);
     CHECK_ERROR(error, "Corruption: ");
     rocksdb_close(db);
+}
+
+/* A batch is written whole or not at all, with stamps too. */
+static void test_too_long(rocksdb_t* db) {
+    const size_t too_long = (size_t)4 << 30;
+    size_t len;
+    char* bytes = mmap(NULL, too_long, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+    CHECK(bytes != MAP_FAILED);
+    rocksdb_writebatch_put(batch, LIT("part"), LIT("of it"));
+    rocksdb_writebatch_put(batch, LIT("rest"), bytes, too_long);
+    rocksdb_write(db, writes, batch, &error);
+    CHECK_ERROR(error, "Invalid argument: ");
+    CHECK(rocksdb_get(db, reads, LIT("part"), &len, &error) == NULL);
+    CHECK_OK(error);
+    rocksdb_writebatch_destroy(batch);
+    munmap(bytes, too_long);
+}
+
+/* A family brought from a database with stamps into another has them, and its operator is not shown them. */
+static void test_imported(char** argv, rocksdb_t* from) {
+    size_t len;
+    rocksdb_checkpoint_t* checkpoint = rocksdb_checkpoint_object_create(from, &error);
+    rocksdb_column_family_handle_t *source = rocksdb_get_default_column_family_handle(from), *family;
+    rocksdb_import_column_family_options_t* import = rocksdb_import_column_family_options_create();
+    rocksdb_export_import_files_metadata_t* files =
+        rocksdb_checkpoint_export_column_family(checkpoint, source, path_in(argv, "files"), &error);
+    rocksdb_t* to = rocksdb_open_with_ttl(options, path_in(argv, "to"), 1000000, &error);
+    CHECK_OK(error);
+    family = rocksdb_create_column_family_with_import(to, options, "imported", import, files, &error);
+    CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get_cf(to, reads, family, LIT("k"), &len, &error), len, "value");
+    rocksdb_merge_cf(to, writes, family, LIT("k"), LIT("more"), &error);
+    CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get_cf(to, reads, family, LIT("k"), &len, &error), len, "value.more");
+    rocksdb_column_family_handle_destroy(family);
+    rocksdb_column_family_handle_destroy(source);
+    rocksdb_close(to);
+    rocksdb_export_import_files_metadata_destroy(files);
+    rocksdb_import_column_family_options_destroy(import);
+    rocksdb_checkpoint_object_destroy(checkpoint);
 }
 
 int main(int argc, char** argv) {
@@ -205,6 +258,8 @@ int main(int argc, char** argv) {
     test_batches_and_merges(db);
     compact(db);
     CHECK_GIVEN(rocksdb_get(db, reads, LIT("b"), &len, &error), len, "1.2.3.4");
+    test_too_long(db);
+    test_imported(argv, db);
     rocksdb_close(db);
     test_values_grow_old(argv);
     test_misuse(argv);

@@ -171,7 +171,7 @@ impl WriteBatch {
     }
 
     /// True where a key or value was too long to encode; writing the batch will fail.
-    pub(crate) fn is_oversized(&self) -> bool {
+    pub fn is_oversized(&self) -> bool {
         self.oversized
     }
 
