@@ -11,6 +11,7 @@ use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, IntCount, OutArray};
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible};
+use crate::database::read::Results;
 use crate::database::{Database, FamilyHandle};
 use crate::iterator::Iterator;
 use crate::job_options::CompactSettings;
@@ -28,10 +29,18 @@ pub fn refused() -> Error {
     Error::unsupported("user-defined timestamps are not there")
 }
 
-/// Puts the same error into the place of each key's.
-fn refuse_all(count: Count, errors: OutArray<*mut c_char>) {
-    for error in errors.room(count) {
-        error.write(Given::text(TIMESTAMPS.failure().to_string()).into_raw());
+/// Where the timestamps of a lookup of many go.
+struct FoundTimestamps {
+    timestamps: OutArray<*mut c_char>,
+    lens: OutArray<usize>,
+}
+
+/// Gives each key the same error, and neither a value nor a timestamp.
+fn refuse_all(count: Count, results: Results, found: FoundTimestamps) {
+    results.fill(count, std::iter::repeat_with(|| Err(refused())));
+    for (timestamp, len) in found.timestamps.room(count).iter_mut().zip(found.lens.room(count)) {
+        timestamp.write(std::ptr::null_mut());
+        len.write(0);
     }
 }
 
@@ -171,13 +180,14 @@ export! {
         count: Count,
         _keys: Array<*const c_char>,
         _key_lens: Array<usize>,
-        _values: OutArray<*mut c_char>,
-        _lens: OutArray<usize>,
-        _timestamps: OutArray<*mut c_char>,
-        _timestamp_lens: OutArray<usize>,
+        values: OutArray<*mut c_char>,
+        lens: OutArray<usize>,
+        timestamps: OutArray<*mut c_char>,
+        timestamp_lens: OutArray<usize>,
         errors: OutArray<*mut c_char>,
     ) {
-        refuse_all(count, errors);
+        let found = FoundTimestamps { timestamps, lens: timestamp_lens };
+        refuse_all(count, Results { values, lens, errors }, found);
     }
 
     fn rocksdb_multi_get_cf_with_ts(
@@ -187,13 +197,14 @@ export! {
         count: Count,
         _keys: Array<*const c_char>,
         _key_lens: Array<usize>,
-        _values: OutArray<*mut c_char>,
-        _lens: OutArray<usize>,
-        _timestamps: OutArray<*mut c_char>,
-        _timestamp_lens: OutArray<usize>,
+        values: OutArray<*mut c_char>,
+        lens: OutArray<usize>,
+        timestamps: OutArray<*mut c_char>,
+        timestamp_lens: OutArray<usize>,
         errors: OutArray<*mut c_char>,
     ) {
-        refuse_all(count, errors);
+        let found = FoundTimestamps { timestamps, lens: timestamp_lens };
+        refuse_all(count, Results { values, lens, errors }, found);
     }
 
     /// Writing the batch fails.

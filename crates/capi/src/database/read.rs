@@ -40,6 +40,16 @@ pub fn given(value: Pinned) -> Given<c_char> {
     }
 }
 
+/// The same of what was looked up, with its length: NULL and 0 where there is nothing, or an error.
+#[inline]
+pub fn given_found(
+    found: Result<Option<Pinned>, impl Into<Failure>>,
+    len: Out<usize>,
+) -> Result<Given<c_char>, Failure> {
+    len.set(found.as_ref().map_or(0, |value| value.as_ref().map_or(0, |value| value.len())));
+    found.map(|value| value.map_or(Given::NONE, given)).map_err(Into::into)
+}
+
 impl Database {
     /// The value of a key, without its stamp if it has one.
     #[inline]
@@ -66,12 +76,7 @@ impl Database {
         options: &ReadSettings,
         len: Out<usize>,
     ) -> Result<Given<c_char>, Failure> {
-        let Some(value) = self.look_up(family, key, options)? else {
-            len.set(0);
-            return Ok(Given::NONE);
-        };
-        len.set(value.len());
-        Ok(given(value))
+        given_found(self.look_up(family, key, options), len)
     }
 
     fn pinned(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Result<Option<Box<PinnedValue>>, Failure> {
@@ -85,10 +90,11 @@ impl Database {
         options: &ReadSettings,
         buffer: Buffer<'_>,
     ) -> Result<bool, Failure> {
-        let value = self.look_up(family, key, options)?;
+        let found = self.look_up(family, key, options);
+        let value = found.as_ref().ok().and_then(Option::as_ref);
         buffer.found.set(u8::from(value.is_some()));
-        buffer.len.set(value.as_ref().map_or(0, |value| value.len()));
-        let Some(value) = value else { return Ok(false) };
+        buffer.len.set(value.map_or(0, |value| value.len()));
+        let Some(value) = found? else { return Ok(false) };
         let Some(room) = buffer.room.get_mut(..value.len()) else { return Ok(false) };
         room.write_copy_of_slice(&value);
         Ok(true)
@@ -148,39 +154,38 @@ struct Wanted {
 }
 
 /// Where the results of a lookup of many go.
-struct Results {
-    values: OutArray<*mut c_char>,
-    lens: OutArray<usize>,
-    errors: OutArray<*mut c_char>,
+pub struct Results {
+    pub values: OutArray<*mut c_char>,
+    pub lens: OutArray<usize>,
+    pub errors: OutArray<*mut c_char>,
 }
 
 impl Results {
-    fn fill(self, count: Count, found: Vec<Found>) {
+    /// Fills as many places as there are results.
+    pub fn fill(self, count: Count, found: impl IntoIterator<Item = Found>) {
         let places = self.values.room(count).iter_mut().zip(self.lens.room(count)).zip(self.errors.room(count));
         for (((value, len), error), found) in places.zip(found) {
-            let (bytes, bytes_len, message) = match found {
-                Ok(Some(value)) => {
-                    let len = value.len();
-                    (given(value), len, Given::NONE)
-                }
-                Ok(None) => (Given::NONE, 0, Given::NONE),
-                Err(e) => (Given::NONE, 0, Given::text(Failure::from(e).to_string())),
-            };
-            value.write(bytes.into_raw());
-            len.write(bytes_len);
+            let (found, message) = apart(found);
+            len.write(found.as_ref().map_or(0, |value| value.len()));
+            value.write(found.map_or(Given::NONE, given).into_raw());
             error.write(message.into_raw());
         }
+    }
+}
+
+/// A key's value and its error, of which there is one at most.
+fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
+    match found {
+        Ok(value) => (value, Given::NONE),
+        Err(error) => (None, Given::text(Failure::from(error).to_string())),
     }
 }
 
 /// The same for values that stay pinned.
 fn fill_pinned(count: Count, values: OutArray<*mut PinnedValue>, errors: OutArray<*mut c_char>, found: Vec<Found>) {
     for ((value, error), found) in values.room(count).iter_mut().zip(errors.room(count)).zip(found) {
-        let (pinned, message) = match found {
-            Ok(found) => (found.map(PinnedValue::new), Given::NONE),
-            Err(e) => (None, Given::text(Failure::from(e).to_string())),
-        };
-        value.write(pinned.map_or(std::ptr::null_mut(), Box::into_raw));
+        let (found, message) = apart(found);
+        value.write(found.map_or(std::ptr::null_mut(), |value| Box::into_raw(PinnedValue::new(value))));
         error.write(message.into_raw());
     }
 }

@@ -105,9 +105,14 @@ static void test_reads_with_timestamps(void) {
     of[0] = family;
     CHECK_ABSENT(rocksdb_get_with_ts(db, read_options, LIT("k"), &len, &stamp, &stamp_len, &error));
     CHECK_ABSENT(rocksdb_get_cf_with_ts(db, read_options, family, LIT("k"), &len, &stamp, &stamp_len, &error));
+    values[0] = stamps[0] = time;
+    value_lens[0] = stamp_lens[0] = 4;
     rocksdb_multi_get_with_ts(db, read_options, 1, keys, lens, values, value_lens, stamps, stamp_lens, errors);
+    CHECK(values[0] == NULL && value_lens[0] == 0 && stamps[0] == NULL && stamp_lens[0] == 0);
     CHECK_ERROR(errors[0], "Not implemented: ");
+    values[0] = stamps[0] = time;
     rocksdb_multi_get_cf_with_ts(db, read_options, of, 1, keys, lens, values, value_lens, stamps, stamp_lens, errors);
+    CHECK(values[0] == NULL && value_lens[0] == 0 && stamps[0] == NULL && stamp_lens[0] == 0);
     CHECK_ERROR(errors[0], "Not implemented: ");
     rocksdb_increase_full_history_ts_low(db, family, LIT("time"), &error);
     CHECK_REFUSED();
