@@ -95,10 +95,6 @@ impl Iterator {
         &self.source.family
     }
 
-    pub fn is_stamped(&self) -> bool {
-        self.is_stamped
-    }
-
     #[inline]
     pub fn valid(&self) -> bool {
         match &self.shown {

@@ -79,6 +79,11 @@ fn ttl() {
     passes("ttl");
 }
 
+#[test]
+fn walks() {
+    passes("walks");
+}
+
 /// The functions of the API that `nm` lists with these flags.
 fn functions(flags: &[&str], file: &std::path::Path) -> BTreeSet<String> {
     let listed = succeed(Command::new("nm").args(flags).arg(file));

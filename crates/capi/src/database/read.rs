@@ -33,7 +33,7 @@ fn unstamp_found(found: Found) -> Found {
 }
 
 /// A value as C frees it. What is nobody else's is handed over, anything else copied.
-pub fn given(value: Pinned) -> Given<c_char> {
+fn given(value: Pinned) -> Given<c_char> {
     match value.as_shared() {
         Some(_) => Given::bytes(&value),
         None => Given::vector(value.into_vec()),

@@ -8,19 +8,13 @@ use super::IndexedBatch;
 use crate::boundary::argument::Out;
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible};
-use crate::database::read::{PinnedValue, given};
+use crate::database::read::{PinnedValue, given_found};
 use crate::database::{Database, FamilyHandle};
 use crate::extend::comparator::CallbackOrder;
 use crate::iterator::Iterator;
 use crate::options::Options;
 use crate::read_options::ReadSettings;
 use crate::write_options::WriteSettings;
-
-/// A value as C frees it; NULL and 0 of none.
-fn given_vec(value: Option<Vec<u8>>, len: Out<usize>) -> Given<c_char> {
-    len.set(value.as_ref().map_or(0, Vec::len));
-    value.map_or(Given::NONE, Given::vector)
-}
 
 export! {
     /// One entry is shown for each key, the newest, whether or not `overwrite_keys`.
@@ -44,8 +38,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_clear(batch: &mut IndexedBatch) {
-        batch.batch.clear();
-        batch.index.clear();
+        batch.clear();
     }
 
     fn rocksdb_writebatch_wi_count(batch: &IndexedBatch) -> c_int {
@@ -125,16 +118,16 @@ export! {
         batch.change(Some(family), ValueKind::RangeDeletion, start, end);
     }
 
-    /// The iterator takes `below`, and shows the batch as it is now.
+    /// The iterator takes `below`, and shows what the batch holds whenever it moves.
     fn rocksdb_writebatch_wi_create_iterator_with_base(
-        batch: &IndexedBatch,
+        batch: &mut IndexedBatch,
         below: Box<Iterator>,
     ) -> Box<Iterator> {
         batch.over(below, None, None)
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
-        batch: &IndexedBatch,
+        batch: &mut IndexedBatch,
         below: Box<Iterator>,
         options: &ReadSettings,
     ) -> Box<Iterator> {
@@ -142,7 +135,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_cf(
-        batch: &IndexedBatch,
+        batch: &mut IndexedBatch,
         below: Box<Iterator>,
         family: &FamilyHandle,
     ) -> Box<Iterator> {
@@ -150,7 +143,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
-        batch: &IndexedBatch,
+        batch: &mut IndexedBatch,
         below: Box<Iterator>,
         family: &FamilyHandle,
         options: &ReadSettings,
@@ -168,15 +161,14 @@ fallible! {
         database.write(batch.batch(), options)
     }
 
-    /// Of the batch alone; the options' merge operator is what applies operands.
+    /// Of the batch alone; the options' merge operator is what applies operands, where the call names no family that has one.
     fn rocksdb_writebatch_wi_get_from_batch(
         batch: &IndexedBatch,
         options: &Options,
         key[key_len]: &[u8],
         len: Out<usize>,
     ) -> Given<c_char> {
-        let value = batch.get(None, key, &options.family.merge_operator).inspect_err(|_| len.set(0))?;
-        Ok(given_vec(value, len))
+        given_found(batch.get(None, key, options), len)
     }
 
     fn rocksdb_writebatch_wi_get_from_batch_cf(
@@ -186,8 +178,7 @@ fallible! {
         key[key_len]: &[u8],
         len: Out<usize>,
     ) -> Given<c_char> {
-        let value = batch.get(Some(family), key, &options.family.merge_operator).inspect_err(|_| len.set(0))?;
-        Ok(given_vec(value, len))
+        given_found(batch.get(Some(family), key, options), len)
     }
 
     fn rocksdb_writebatch_wi_get_from_batch_and_db(
@@ -197,9 +188,7 @@ fallible! {
         key[key_len]: &[u8],
         len: Out<usize>,
     ) -> Given<c_char> {
-        let value = batch.get_over(database, None, key, options).inspect_err(|_| len.set(0))?;
-        len.set(value.as_ref().map_or(0, |value| value.len()));
-        Ok(value.map_or(Given::NONE, given))
+        given_found(batch.get_over(database, None, key, options), len)
     }
 
     fn rocksdb_writebatch_wi_get_from_batch_and_db_cf(
@@ -210,9 +199,7 @@ fallible! {
         key[key_len]: &[u8],
         len: Out<usize>,
     ) -> Given<c_char> {
-        let value = batch.get_over(database, Some(family), key, options).inspect_err(|_| len.set(0))?;
-        len.set(value.as_ref().map_or(0, |value| value.len()));
-        Ok(value.map_or(Given::NONE, given))
+        given_found(batch.get_over(database, Some(family), key, options), len)
     }
 
     fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db(

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use spillway::{FamilyId, UserOrder, ValueKind};
 
-/// A batch's families.
+/// A batch's families. Iterators share them, so that they show what the batch holds whenever they move, and can outlive it.
 pub struct Index {
-    families: BTreeMap<FamilyId, Arc<FamilyIndex>>,
+    families: BTreeMap<FamilyId, Arc<RwLock<FamilyIndex>>>,
 }
 
-/// What a batch says of one family's keys. Iterators keep it as it is when they are made.
-#[derive(Clone)]
+/// What a batch says of one family's keys.
 pub struct FamilyIndex {
     order: UserOrder,
     keys: BTreeMap<OrderedKey, Said>,
@@ -126,29 +126,28 @@ impl Index {
         Index { families: BTreeMap::new() }
     }
 
-    pub fn clear(&mut self) {
-        self.families.clear();
-    }
-
     /// Forgets all changes; the orders of the families stay.
     pub fn forget_changes(&mut self) {
-        for family in self.families.values_mut() {
-            *family = Arc::new(FamilyIndex::new(family.order.clone()));
+        for family in self.families.values() {
+            let mut family = family.write();
+            family.keys.clear();
+            family.ranges.clear();
         }
     }
 
-    pub fn family(&self, id: FamilyId) -> Option<&Arc<FamilyIndex>> {
-        self.families.get(&id)
+    /// What is said of a key; `None` where it is as the database has it.
+    pub fn get(&self, id: FamilyId, key: &[u8]) -> Option<Said> {
+        self.families.get(&id)?.read().get(key)
     }
 
-    /// The index of a family to change; one that is new sorts by `order`.
-    pub fn family_mut(&mut self, id: FamilyId, order: impl FnOnce() -> UserOrder) -> &mut FamilyIndex {
-        Arc::make_mut(self.families.entry(id).or_insert_with(|| Arc::new(FamilyIndex::new(order()))))
+    /// The index of a family; one that is new sorts by `order`.
+    pub fn family(&mut self, id: FamilyId, order: impl FnOnce() -> UserOrder) -> &Arc<RwLock<FamilyIndex>> {
+        self.families.entry(id).or_insert_with(|| Arc::new(RwLock::new(FamilyIndex::new(order()))))
     }
 }
 
 impl FamilyIndex {
-    pub fn new(order: UserOrder) -> FamilyIndex {
+    fn new(order: UserOrder) -> FamilyIndex {
         FamilyIndex { order, keys: BTreeMap::new(), ranges: BTreeMap::new() }
     }
 
@@ -218,8 +217,7 @@ impl FamilyIndex {
         self.last_range_before(key).is_some_and(|(_, end)| self.order.compare(key, end).is_lt())
     }
 
-    /// What is said of a key; `None` where it is as the database has it.
-    pub fn get(&self, key: &[u8]) -> Option<Said> {
+    fn get(&self, key: &[u8]) -> Option<Said> {
         let said = self.keys.get(&self.probe(key) as &dyn Sorted).cloned();
         let deleted = || Said { base: Base::Deleted, operands: Vec::new() };
         said.or_else(|| self.is_deleted(key).then(deleted))

@@ -7,13 +7,14 @@ use spillway::extend::MergeOperator;
 
 use super::index::{Base, Said};
 use crate::failure::Failure;
+use crate::ttl::STAMPED_MERGE;
 
 /// What applies operands, if there is anything.
 pub type Operator = Option<Arc<dyn MergeOperator>>;
 
 /// The operator of a family whose values have no stamps. That of one with stamps takes what is stamped, and batches are not.
-pub fn operator_of(family: &Family, is_stamped: bool) -> Operator {
-    family.options().merge_operator.clone().filter(|_| !is_stamped)
+pub fn operator_of(family: &Family) -> Operator {
+    family.options().merge_operator.clone().filter(|operator| operator.name() != STAMPED_MERGE)
 }
 
 /// The value over `below`, the database's; `None` where the key is deleted.

@@ -8,17 +8,16 @@ mod index;
 mod merged;
 mod over_base;
 
-use std::sync::Arc;
-
 use spillway::{FamilyId, Pinned, UserOrder, ValueKind, WriteBatch};
 
-use self::index::{Base, FamilyIndex, Index, Said};
-use self::merged::{Operator, merged, operator_of};
+use self::index::{Base, Index, Said};
+use self::merged::{merged, operator_of};
 pub use self::over_base::BatchOverBase;
 use crate::boundary::handles;
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
 use crate::iterator::Iterator;
+use crate::options::Options;
 use crate::read_options::ReadSettings;
 
 /// A batch, and what it says of each key.
@@ -51,26 +50,35 @@ impl IndexedBatch {
             ValueKind::RangeDeletion => self.batch.delete_range(id, key, value),
         }
         let order = || family.map_or_else(|| self.order.clone(), |family| family.0.options().order.clone());
-        self.index.family_mut(id, order).change(kind, key, value);
+        self.index.family(id, order).write().change(kind, key, value);
+    }
+
+    fn clear(&mut self) {
+        self.batch.clear();
+        self.index.forget_changes();
     }
 
     /// What the batch says of a key; `None` where that is nothing.
     fn said(&self, family: Option<&FamilyHandle>, key: &[u8]) -> Option<Said> {
         let id = family.map_or(FamilyId::DEFAULT, |family| family.0.id());
-        self.index.family(id)?.get(key)
+        self.index.get(id, key)
     }
 
     /// The value by the batch alone.
     ///
     /// # Errors
-    /// It depends on what is in the database; `operator` is missing, or cannot apply the operands.
-    fn get(&self, family: Option<&FamilyHandle>, key: &[u8], operator: &Operator) -> Result<Option<Vec<u8>>, Failure> {
+    /// It depends on what is in the database; neither family nor options have an operator, or it cannot apply the operands.
+    fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &Options) -> Result<Option<Pinned>, Failure> {
         match self.said(family, key) {
             None => Ok(None),
             Some(Said { base: Base::Below, .. }) => {
                 Err(Failure::merge_in_progress("the operands need a value to go on"))
             }
-            Some(said) => merged(operator.as_ref(), key, &said, None),
+            Some(said) => {
+                let operator = family.and_then(|family| operator_of(&family.0));
+                let operator = operator.as_ref().or(options.family.merge_operator.as_ref());
+                Ok(merged(operator, key, &said, None)?.map(Pinned::from))
+            }
         }
     }
 
@@ -86,14 +94,14 @@ impl IndexedBatch {
         let below = || database.look_up(of, key, options);
         let Some(said) = self.said(family, key) else { return Ok(below()?) };
         let below = if matches!(said.base, Base::Below) { below()? } else { None };
-        let operator = operator_of(of, database.stamps().is_some());
+        let operator = operator_of(of);
         Ok(merged(operator.as_ref(), key, &said, below.as_deref())?.map(Pinned::from))
     }
 
     /// An iterator over the batch's entries and those of `below`, which it takes. `bounds` are those of the batch's
     /// entries, without it they are those of `below`.
     fn over(
-        &self,
+        &mut self,
         below: Box<Iterator>,
         family: Option<&FamilyHandle>,
         bounds: Option<&ReadSettings>,
@@ -102,9 +110,8 @@ impl IndexedBatch {
             Some(family) => (family.0.id(), &family.0),
             None => (FamilyId::DEFAULT, below.family()),
         };
-        let new = || Arc::new(FamilyIndex::new(source.options().order.clone()));
-        let index = self.index.family(id).map_or_else(new, Arc::clone);
-        let operator = operator_of(source, below.is_stamped());
+        let index = self.index.family(id, || source.options().order.clone()).clone();
+        let operator = operator_of(source);
         Iterator::over_batch(below, |below, own| {
             BatchOverBase::new(below, index, operator, bounds.map_or(own, |bounds| &bounds.options))
         })
@@ -115,7 +122,7 @@ impl IndexedBatch {
         self.index.forget_changes();
         for record in self.batch.iter().flatten() {
             let order = || self.order.clone();
-            self.index.family_mut(record.family, order).change(record.kind, record.key, record.value);
+            self.index.family(record.family, order).write().change(record.kind, record.key, record.value);
         }
     }
 

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use spillway::ReadOptions;
+use parking_lot::RwLock;
+use spillway::{ReadOptions, UserOrder};
 
 use super::index::{FamilyIndex, Said};
 use super::merged::{Operator, merged};
@@ -14,12 +15,13 @@ use crate::iterator::{Iterator, Move};
 /// Shows the batch's entries over those of the iterator below, sorted, without what the batch deletes.
 pub struct BatchOverBase {
     below: Box<Iterator>,
-    batch: Arc<FamilyIndex>,
+    batch: Arc<RwLock<FamilyIndex>>,
+    order: UserOrder,
     operator: Operator,
     /// Bounds of what is shown of the batch; the iterator below has its own.
     lower: Option<Vec<u8>>,
     upper: Option<Vec<u8>>,
-    /// The batch's entry that is next in the direction of the walk.
+    /// The batch's entry that is next in the direction of the walk, as it was when the walk came to it.
     entry: Option<(Arc<[u8]>, Said)>,
     forward: bool,
     shown: Shown,
@@ -46,13 +48,15 @@ enum Source {
 impl BatchOverBase {
     pub fn new(
         below: Box<Iterator>,
-        batch: Arc<FamilyIndex>,
+        batch: Arc<RwLock<FamilyIndex>>,
         operator: Operator,
         bounds: &ReadOptions,
     ) -> BatchOverBase {
+        let order = batch.read().order().clone();
         BatchOverBase {
             below,
             batch,
+            order,
             operator,
             lower: bounds.iterate_lower_bound.clone(),
             upper: bounds.iterate_upper_bound.clone(),
@@ -117,30 +121,25 @@ impl BatchOverBase {
     /// Leaves what is shown, in either direction.
     fn step(&mut self, forward: bool) {
         let shown = self.key().to_vec();
-        let onward = if forward { Move::Next } else { Move::Prev };
-        if forward == self.forward {
-            if self.below.valid() && self.batch.order().compare(self.below.key(), &shown).is_eq() {
-                self.below.go(onward);
-            }
-        } else {
+        if forward != self.forward {
             self.forward = forward;
             self.below.go(if forward { Move::To(&shown) } else { Move::ToOrBefore(&shown) });
-            if self.below.valid() && self.batch.order().compare(self.below.key(), &shown).is_eq() {
-                self.below.go(onward);
-            }
+        }
+        if self.below.valid() && self.order.compare(self.below.key(), &shown).is_eq() {
+            self.below.go(if forward { Move::Next } else { Move::Prev });
         }
         self.find_entry(Bound::Excluded(&shown));
     }
 
     /// Stands on the batch's entry that is first in the walk's direction, from `at` on, within the bounds.
     fn find_entry(&mut self, at: Bound<&[u8]>) {
-        let order = self.batch.order();
+        let (batch, order) = (self.batch.read(), &self.order);
         let found = if self.forward {
             let lower = self.lower.as_deref().filter(|&lower| is_outside(at, |key| order.compare(key, lower).is_lt()));
-            self.batch.first_from(lower.map_or(at, Bound::Included))
+            batch.first_from(lower.map_or(at, Bound::Included))
         } else {
             let upper = self.upper.as_deref().filter(|&upper| is_outside(at, |key| order.compare(key, upper).is_ge()));
-            self.batch.last_to(upper.map_or(at, Bound::Excluded))
+            batch.last_to(upper.map_or(at, Bound::Excluded))
         };
         let shown = found.filter(|(key, _)| {
             let below = self.upper.as_deref().is_none_or(|upper| order.compare(key, upper).is_lt());
@@ -156,7 +155,7 @@ impl BatchOverBase {
         if !self.below.valid() {
             return Source::Batch;
         }
-        let order = self.batch.order().compare(self.below.key(), key);
+        let order = self.order.compare(self.below.key(), key);
         match if self.forward { order } else { order.reverse() } {
             Ordering::Less => Source::Below,
             Ordering::Equal => Source::Both,
@@ -174,7 +173,7 @@ impl BatchOverBase {
             let source = self.source();
             match source {
                 Source::End => break Shown::Nothing,
-                Source::Below if self.batch.is_deleted(self.below.key()) => self.below.go(onward),
+                Source::Below if self.batch.read().is_deleted(self.below.key()) => self.below.go(onward),
                 Source::Below => break Shown::Below,
                 Source::Batch | Source::Both => {
                     if let Some(value) = self.entry_value(matches!(source, Source::Both)) {

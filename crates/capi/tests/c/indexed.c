@@ -53,6 +53,7 @@ static void check_walk(rocksdb_iterator_t* iterator, const char* forward, const 
 
 static void test_alone(rocksdb_column_family_handle_t* family) {
     size_t len;
+    rocksdb_options_t* plain = rocksdb_options_create();
     rocksdb_writebatch_wi_t* batch = rocksdb_writebatch_wi_create(16, 0);
     CHECK(rocksdb_writebatch_wi_get_from_batch(batch, options, LIT("a"), &len, &error) == NULL && len == 0);
     CHECK_OK(error);
@@ -81,8 +82,15 @@ static void test_alone(rocksdb_column_family_handle_t* family) {
     rocksdb_writebatch_wi_merge_cf(batch, family, LIT("m"), LIT("1"));
     CHECK(rocksdb_writebatch_wi_get_from_batch_cf(batch, options, family, LIT("m"), &len, &error) == NULL);
     CHECK_ERROR(error, "Merge in progress: ");
+    /* The family's operator applies them, whatever the options have. */
+    rocksdb_writebatch_wi_merge_cf(batch, family, LIT("a"), LIT("3"));
+    CHECK_GIVEN(rocksdb_writebatch_wi_get_from_batch_cf(batch, plain, family, LIT("a"), &len, &error), len,
+                "of the family,3");
+    CHECK(rocksdb_writebatch_wi_get_from_batch(batch, plain, LIT("a"), &len, &error) == NULL && len == 0);
+    CHECK_ERROR(error, "Invalid argument: ");
+    rocksdb_options_destroy(plain);
     rocksdb_writebatch_wi_put_log_data(batch, LIT("no change"));
-    CHECK(rocksdb_writebatch_wi_count(batch) == 5);
+    CHECK(rocksdb_writebatch_wi_count(batch) == 6);
     CHECK(rocksdb_writebatch_wi_data(batch, &len) != NULL && len > 12);
     rocksdb_writebatch_wi_clear(batch);
     CHECK(rocksdb_writebatch_wi_count(batch) == 0);
@@ -134,6 +142,7 @@ static void test_over_database(rocksdb_t* db, rocksdb_column_family_handle_t* fa
 }
 
 static void test_walks(rocksdb_t* db, rocksdb_column_family_handle_t* family) {
+    size_t len;
     rocksdb_writebatch_wi_t *batch = changes(NULL), *other = changes(family);
     rocksdb_readoptions_t* bounded = rocksdb_readoptions_create();
     rocksdb_iterator_t* iterator =
@@ -157,9 +166,12 @@ static void test_walks(rocksdb_t* db, rocksdb_column_family_handle_t* family) {
     CHECK(!rocksdb_iter_valid(iterator));
     rocksdb_iter_next(iterator);
     CHECK(!rocksdb_iter_valid(iterator));
-    /* The walk shows the batch as it was. */
+    /* The walk shows what is added to the batch on its way. */
+    rocksdb_iter_seek(iterator, LIT("c"));
     rocksdb_writebatch_wi_put(batch, LIT("d"), LIT("4"));
-    check_walk(iterator, "a=A b=2 c=3 g=G,7 h=8 ", "h=8 g=G,7 c=3 b=2 a=A ");
+    rocksdb_iter_next(iterator);
+    CHECK_BYTES(rocksdb_iter_key(iterator, &len), len, "d");
+    check_walk(iterator, "a=A b=2 c=3 d=4 g=G,7 h=8 ", "h=8 g=G,7 d=4 c=3 b=2 a=A ");
     rocksdb_iter_refresh(iterator, &error);
     CHECK_OK(error);
     CHECK(!rocksdb_iter_valid(iterator));
@@ -182,8 +194,19 @@ static void test_walks(rocksdb_t* db, rocksdb_column_family_handle_t* family) {
         other, rocksdb_create_iterator_cf(db, bounded, family), family, bounded);
     check_walk(iterator, "b=2 c=3 ", "c=3 b=2 ");
     rocksdb_iter_destroy(iterator);
+    /* A walk begun over nothing shows what comes, and outlives its batch. */
+    rocksdb_writebatch_wi_clear(batch);
+    iterator = rocksdb_writebatch_wi_create_iterator_with_base(batch, rocksdb_create_iterator(db, bounded));
+    rocksdb_writebatch_wi_put(batch, LIT("d"), LIT("4"));
     rocksdb_readoptions_destroy(bounded);
     rocksdb_writebatch_wi_destroy(batch);
+    check_walk(iterator, "c=C d=4 e=E ", "e=E d=4 c=C ");
+    rocksdb_iter_destroy(iterator);
+    iterator = rocksdb_writebatch_wi_create_iterator_with_base_cf(
+        other, rocksdb_create_iterator_cf(db, read, family), family);
+    rocksdb_writebatch_wi_clear(other);
+    check_walk(iterator, "a=A c=C e=E g=G ", "g=G e=E c=C a=A ");
+    rocksdb_iter_destroy(iterator);
     rocksdb_writebatch_wi_destroy(other);
 }
 

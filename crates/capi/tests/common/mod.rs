@@ -51,7 +51,7 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 12] = [
+pub const PROGRAMS: [&str; 13] = [
     "absent",
     "backups",
     "basics",
@@ -64,6 +64,7 @@ pub const PROGRAMS: [&str; 12] = [
     "options",
     "resources",
     "ttl",
+    "walks",
 ];
 
 pub fn source(name: &str) -> PathBuf {
