@@ -6,7 +6,7 @@
 #
 # LIBROCKSDB=PATH is the library, without it the release build of the crate capi. Any librocksdb will do: Debian's 7.8 shows
 # that the programs are right. RECORD=yes writes the table into docs/compat.md. CLIENTS_CACHE=DIR keeps what was fetched,
-# target/clients without it. CLIENTS_PATIENCE_S=SECONDS is how long a registry may take to answer, 180 without it.
+# target/clients without it. CLIENTS_PATIENCE_S=SECONDS is how long a registry may take for what is asked of it, 180 without it.
 # NIM_ROCKSDB=DIR is a checkout of nim-rocksdb, where it cannot be cloned.
 #
 # A client that cannot be had is skipped, loudly. Ends with 1 where a check failed, and where a client could not be built.
@@ -54,7 +54,8 @@ for name in librocksdb.so librocksdb.so.7.8 "$soname"; do ln -sf "$library" "$wo
 export LD_LIBRARY_PATH=$work/lib
 
 # A registry that does not answer is one that cannot be reached.
-soon() { timeout "${CLIENTS_PATIENCE_S:-180}" "$@"; }
+patience_s=${CLIENTS_PATIENCE_S:-180}
+soon() { timeout --kill-after=5 "$patience_s" "$@"; }
 
 exports() { grep -qx "$1" "$work/exported"; }
 
@@ -117,7 +118,7 @@ fetch_python() {
     if [ ! -x "$at/bin/python" ] || ! "$at/bin/python" -c 'import rockstore'; then
         rm -rf "$at"
         python3 -m venv "$at"
-        soon "$at/bin/pip" install --quiet --disable-pip-version-check "rockstore==$python_version"
+        soon "$at/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check "rockstore==$python_version"
     fi
     echo "rockstore $python_version (PyPI)" >"$dir/version"
 }
@@ -160,20 +161,27 @@ link_rust() {
     cargo rustc --quiet --manifest-path "$dir/crate/Cargo.toml" -- -C link-arg="$1" >&2
 }
 
+# What Go fetches and builds stays in the cache, where it can be removed.
+set_go() {
+    export GOFLAGS='-mod=mod -modcacherw' GOMODCACHE=$cache/go/modules GOCACHE=$cache/go/build
+}
+
 fetch_go() {
     if [ "$is_7_8" = yes ]; then unpack librocksdb-dev; fi
     cp -r clients/go "$dir/module"
-    export GOFLAGS=-mod=mod
-    (cd "$dir/module" && soon go get "github.com/linxGnu/grocksdb@$go_version" && soon go mod tidy) 2>&1
+    set_go
+    (cd "$dir/module" && soon bash -c 'go get "$1" && go mod tidy' get "github.com/linxGnu/grocksdb@$go_version") 2>&1
     echo "grocksdb $go_version (Go module proxy)" >"$dir/version"
 }
 
 run_go() {
     local headers=$include
+    set_go
+    export GOPROXY=off # all is there
     if [ "$is_7_8" = yes ]; then headers=$cache/debian/librocksdb-dev/usr/include; fi
     cd "$dir/module"
     local sources
-    sources=$(GOFLAGS=-mod=mod go list -m -f '{{.Dir}}' github.com/linxGnu/grocksdb)
+    sources=$(go list -m -f '{{.Dir}}' github.com/linxGnu/grocksdb)
     # All that it binds is linked into every program; what only builds for jemalloc have is not.
     find "$sources" -maxdepth 1 -name '*.go' ! -name '*_test.go' ! -name jemalloc.go -exec sed 's://.*::' {} + |
         grep -o 'C\.rocksdb_[A-Za-z0-9_]*(' | sed 's/^C\.//; s/($//' >"$dir/needed"
@@ -185,7 +193,7 @@ run_go() {
         cp "$sources/c.h" "$dir/include/rocksdb/c.h"
         headers=$dir/include
     fi
-    export GOFLAGS=-mod=mod CGO_CFLAGS=-I$headers CGO_LDFLAGS="-L$work/lib -lrocksdb -L$dir -lstubs"
+    export CGO_CFLAGS=-I$headers CGO_LDFLAGS="-L$work/lib -lrocksdb -L$dir -lstubs"
     go build -tags grocksdb_clean_link -o "$dir/client" . >&2
     "$dir/client"
 }
@@ -235,6 +243,7 @@ try() {
     say "$name"
     part "fetch_$name" >"$dir/fetch.log" 2>&1
     if [ "$status" != 0 ]; then
+        [ "$status" != 124 ] || echo "no answer within $patience_s s" >>"$dir/fetch.log"
         echo "SKIPPED: $name cannot be had here: $(tail -n 1 "$dir/fetch.log" | cut -c 1-200)"
         printf '| %s | - | - | - | - | - | - | skipped: it could not be fetched |\n' "$name" >>"$work/table"
         return
