@@ -242,7 +242,7 @@ fallible! {
     }
 
     fn rocksdb_list_column_families(options: &Options, name: &CStr, len: Out<usize>) -> Given<*mut c_char> {
-        let families = Db::list_families(path(name), &options.vfs())?;
+        let families = Db::list_families(path(name), &options.vfs()).inspect_err(|_| len.set(0))?;
         len.set(families.len());
         let names: Vec<*mut c_char> = families.iter().map(|name| Given::text(name).into_raw()).collect();
         Ok(Given::pointers(&names))

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::path::Path;
 
-use spillway::options::OptionsFile;
+use spillway::options::{OptionsFile, apply_string};
 use spillway::version::file_name::{self, FileType};
 use spillway::vfs::{self, IoClass, Vfs};
 use spillway::{DbOptions, Error, FamilyOptions};
@@ -32,6 +32,27 @@ fn newest_text(vfs: &dyn Vfs, dir: &Path) -> Result<String, Failure> {
     let file = dir.join(name);
     let bytes = vfs::read_all(vfs, &file, OPTIONS_BYTES_MAX, IoClass::Other)?;
     String::from_utf8(bytes).map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(&file).into())
+}
+
+/// What names an object that a caller may have made.
+const OBJECTS: [&str; 3] = ["comparator", "merge_operator", "prefix_extractor"];
+
+/// Whether a line names an object that is not built in.
+fn is_callers_object(line: &str) -> bool {
+    let Some((name, _)) = line.split_once('=') else { return false };
+    OBJECTS.contains(&name.trim()) && apply_string(&mut FamilyOptions::default(), line.trim()).is_err()
+}
+
+/// The text without the objects that only the caller has, as in RocksDB; lines keep their numbers.
+fn without_callers_objects(text: &str) -> String {
+    let line = |line| {
+        if !is_callers_object(line) {
+            return line;
+        }
+        tracing::warn!(line = line.trim(), "options: to be set before they are used");
+        ""
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Where the parts of what is loaded go.
@@ -81,7 +102,7 @@ fallible! {
         let loaded = Loaded { db: db_options, count, names, families: family_options };
         loaded.set_nothing();
         let vfs = env.env().vfs();
-        let text = newest_text(&*vfs, path(dir))?;
+        let text = without_callers_objects(&newest_text(&*vfs, path(dir))?);
         let new_family = |_: &str| FamilyOptions::default();
         let (file, warnings) = OptionsFile::read(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
         warnings.iter().for_each(|warning| tracing::warn!(warning, "options"));

@@ -206,6 +206,19 @@ static void test_prefixes(char** argv) {
     CHECK(destroyed == 1);
 }
 
+/* The options of a database are loaded without the objects that only its maker has. */
+static void check_loads(char** argv, const char* path) {
+    rocksdb_env_t* env = rocksdb_create_default_env();
+    rocksdb_options_t *loaded, **families;
+    char** names;
+    size_t count;
+    rocksdb_load_latest_options(path_in(argv, path), env, 0, NULL, &loaded, &count, &names, &families, &error);
+    CHECK_OK(error);
+    CHECK(loaded != NULL && count == 1 && strcmp(names[0], "default") == 0);
+    rocksdb_load_latest_options_destroy(loaded, names, families, count);
+    rocksdb_env_destroy(env);
+}
+
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
     write = rocksdb_writeoptions_create();
@@ -215,6 +228,9 @@ int main(int argc, char** argv) {
     test_filter(argv, "filtered", 0);
     test_filter(argv, "made", 1);
     test_prefixes(argv);
+    check_loads(argv, "ordered");
+    check_loads(argv, "merged");
+    check_loads(argv, "prefixed");
     rocksdb_writeoptions_destroy(write);
     rocksdb_readoptions_destroy(read);
     return outcome("extend");

@@ -241,6 +241,18 @@ static void test_imported(char** argv, rocksdb_t* from) {
     rocksdb_checkpoint_object_destroy(checkpoint);
 }
 
+static void test_options_load(char** argv) {
+    rocksdb_env_t* env = rocksdb_create_default_env();
+    rocksdb_options_t *loaded, **families;
+    char** names;
+    size_t count;
+    rocksdb_load_latest_options(path_in(argv, "stamped"), env, 0, NULL, &loaded, &count, &names, &families, &error);
+    CHECK_OK(error);
+    CHECK(count == 1);
+    rocksdb_load_latest_options_destroy(loaded, names, families, count);
+    rocksdb_env_destroy(env);
+}
+
 int main(int argc, char** argv) {
     size_t len;
     char* value;
@@ -261,6 +273,7 @@ int main(int argc, char** argv) {
     test_too_long(db);
     test_imported(argv, db);
     rocksdb_close(db);
+    test_options_load(argv);
     test_values_grow_old(argv);
     test_misuse(argv);
     db = rocksdb_open(options, path_in(argv, "stamped"), &error);
