@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::extend::Event;
-use base::{Error, Result, SeqNo};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
 use crate::context::Context;
@@ -15,6 +15,7 @@ use crate::flush::job::{FlushPlan, memtable_bytes};
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
+use crate::version::file_name::FileType;
 use crate::version::table_file::FileMeta;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
@@ -41,7 +42,7 @@ impl Core {
     /// What kept one of them from ending; then none counts. Families dropped meanwhile are no error.
     pub(crate) fn flush_group(&self, plans: Vec<FlushPlan>) -> Result<()> {
         let plans: Vec<Arc<FlushPlan>> = plans.into_iter().map(Arc::new).collect();
-        let result = self.flush(&plans);
+        let result = self.flush(&plans).map_err(|error| self.without_images(error, &plans));
         let families: Vec<Arc<Family>> = plans.iter().map(|plan| plan.family.clone()).collect();
         let mut state = self.state.lock();
         state.flushes_running -= plans.len();
@@ -111,6 +112,27 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Where a memtable of an earlier process turned out to be damaged, removes the files of all of them: the next open replays
+    /// the logs instead, which nobody has let go of (F2).
+    fn without_images(&self, error: Error, plans: &[Arc<FlushPlan>]) -> Error {
+        let mut entries = plans.iter().flat_map(|plan| &plan.entries);
+        if error.kind() != ErrorKind::Corruption || entries.all(|entry| entry.image_number().is_none()) {
+            return error;
+        }
+        let images: Vec<FileNumber> = {
+            let state = self.state.lock();
+            let queued = state.families.values().flat_map(|family| &family.queue);
+            queued.filter_map(|entry| entry.image_number()).collect()
+        };
+        for number in images {
+            if let Err(error) = self.context.vfs.remove_file(&self.path_of(FileType::MemtableImage, number)) {
+                tracing::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
+                return error;
+            }
+        }
+        error.context("a memtable that an earlier process left is damaged; open again, and the log is replayed instead")
     }
 
     /// Whether everything through the largest number of these plans will be in tables once they count: then a power loss may

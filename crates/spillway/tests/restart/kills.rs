@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use spillway::vfs::{CrashPolicy, MemoryVfs};
+use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
 use spillway::{Db, WriteBatch, WriteOptions};
 
 use crate::common::{MEMTABLES, batch, compare, contents, options, property};
@@ -105,5 +105,45 @@ fn the_file_of_a_large_batch_outlives_a_restart_that_passes_its_log_over() {
         let lost = killed.crash_clone(3, CrashPolicy::AllKept);
         assert!(contents(&restored) == expected);
         assert!(contents(&opened(&lost)) == expected, "{memtable}");
+    }
+}
+
+#[test]
+fn a_damaged_memtable_that_was_restored_gives_way_to_the_log() {
+    for memtable in MEMTABLES {
+        let vfs = MemoryVfs::new(11);
+        let db = Db::open("/db", &options(vfs.clone(), memtable, false)).unwrap();
+        (0..300).for_each(|n| db.write(&batch(&db, n), &WriteOptions::default()).map(drop).unwrap());
+        let expected = contents(&db);
+        let mut given_way = 0;
+        for place in 1..40 {
+            let killed = vfs.crash_clone(3, CrashPolicy::ProcessKilled);
+            damage_images(&killed, place * 4096 + 200);
+            let Ok(left) = Db::open("/db", &options(killed.clone(), memtable, false)) else {
+                panic!("{memtable} {place}: does not open");
+            };
+            let restored = property(&left, "spillway.memtables-restored");
+            let flushed = left.flush(&[&left.default_family(), &left.family("second").unwrap()]);
+            let Err(error) = flushed else { continue };
+            assert!(restored > 0 && error.to_string().contains("open again"), "{memtable} {place}: {error}");
+            let _ = left.close();
+            drop(left);
+            let again = Db::open("/db", &options(killed, memtable, false)).unwrap();
+            assert!(contents(&again) == expected, "{memtable} {place}");
+            again.flush(&[&again.default_family(), &again.family("second").unwrap()]).unwrap();
+            assert!(contents(&again) == expected, "{memtable} {place}: flushed");
+            given_way += 1;
+        }
+        assert!(given_way > 0, "{memtable}");
+    }
+}
+
+/// Overwrites a stretch of every memtable's file that is so long.
+fn damage_images(vfs: &Arc<MemoryVfs>, at: u64) {
+    for name in vfs.read_dir("/db".as_ref()).unwrap() {
+        let path = std::path::Path::new("/db").join(&name);
+        if name.ends_with(".spmem") && vfs.metadata(&path).unwrap().len > at + 64 {
+            (at..at + 64).for_each(|byte| vfs.flip_bit(&path, byte * 8 + byte % 7).unwrap());
+        }
     }
 }
