@@ -180,7 +180,7 @@ mod tests {
                         && n < KEYS
                     {
                         assert!(list.arena.try_reserve(64));
-                        // Two keys of three follow the last, a few steps off; the third one begins elsewhere.
+                        // Fifteen keys of sixteen follow the last, a few steps off; the other begins elsewhere.
                         let key = if n % 16 < 15 { n ^ 7 } else { n / 2 }.to_be_bytes();
                         list.insert(
                             &finger,
