@@ -21,7 +21,7 @@ use base::Result;
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
-pub use real::{AnonymousMapping, HeapMemory, PageHint, RealVfs};
+pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 
 /// Why a call is made: for statistics, rate limits, and for choosing which calls to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::{Error, ErrorKind, Result};
-use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, PageHint, ReadMapping, RwMapping};
+use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, ReadMapping, RwMapping};
 
 use super::{ArenaConfig, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::ImageFile;
@@ -16,8 +16,9 @@ use crate::ImageFile;
 /// translation, and memory that small memtables do not need is not taken 2 MiB at a time.
 const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
 
-/// The first of a file has small pages: a memtable that holds little takes little.
-const SMALL_PAGES_BYTES: u64 = 2 << 20;
+/// The first of an arena has small pages: a memtable that holds little takes little, and whoever writes first into one that
+/// nobody made present does not wait for two megabytes to be cleared.
+const SMALL_PAGES_BYTES: usize = 2 << 20;
 
 /// Extents of a file are allocated this far ahead: one call to the file system for tens of thousands of entries, and no
 /// more disk than this taken in vain.
@@ -254,8 +255,11 @@ impl Backing {
             return Ok(Backing::Heap(HeapMemory::new(bytes)?));
         }
         let huge = config.huge_pages || bytes >= HUGE_PAGES_MIN_BYTES;
-        let pages = if huge { PageHint::Huge } else { PageHint::Default };
-        Ok(Backing::Anonymous(AnonymousMapping::with_page_hint(bytes, pages)?))
+        let mapping = AnonymousMapping::new(bytes)?;
+        if huge {
+            mapping.use_huge_pages(SMALL_PAGES_BYTES);
+        }
+        Ok(Backing::Anonymous(mapping))
     }
 }
 
@@ -264,7 +268,7 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
     let bytes = capacity.saturating_add(IMAGE_HEADER_BYTES);
     let mapping = image.vfs.create_mapped(&image.path, bytes as u64)?;
     if bytes >= HUGE_PAGES_MIN_BYTES {
-        mapping.use_huge_pages(SMALL_PAGES_BYTES);
+        mapping.use_huge_pages(SMALL_PAGES_BYTES as u64);
     }
     let first = || {
         ensure_some(&*mapping, EXTENT_STEP_BYTES.min(bytes), FILE_MIN_BYTES.min(bytes))?;

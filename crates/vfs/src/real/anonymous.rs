@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 use base::{Error, ErrorKind, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use super::page::{self, PageHint};
+use super::page::{self, PAGE_BYTES};
 
 /// See the module's M1 and M2. The owner synchronises access to the bytes.
 #[derive(Debug)]
@@ -32,11 +32,6 @@ impl AnonymousMapping {
     /// # Errors
     /// `InvalidArgument` for a capacity of zero, `NoSpace` where the address space or the memory limit is exhausted.
     pub fn new(capacity: usize) -> Result<Self> {
-        Self::with_page_hint(capacity, PageHint::Default)
-    }
-
-    /// As [`new`](Self::new), with a wish for the kind of pages.
-    pub fn with_page_hint(capacity: usize, hint: PageHint) -> Result<Self> {
         if capacity == 0 {
             return Err(Error::invalid_argument("a mapping of zero bytes"));
         }
@@ -48,12 +43,17 @@ impl AnonymousMapping {
                 .with_source(std::io::Error::from(e))
         })?;
         let base = NonNull::new(address.cast()).expect("mmap never returns the null address");
-        let mapping = AnonymousMapping { base, capacity };
-        if hint == PageHint::Huge {
-            // SAFETY: M1, and the mapping starts at a page.
-            unsafe { page::prefer_huge(base.as_ptr(), capacity) };
+        Ok(AnonymousMapping { base, capacity })
+    }
+
+    /// Wishes for huge pages from `offset` on, and for small ones before it. A hint.
+    pub fn use_huge_pages(&self, offset: usize) {
+        let start = offset.next_multiple_of(PAGE_BYTES).min(self.capacity);
+        // SAFETY: M1, and both parts start at a page, as the mapping does.
+        unsafe {
+            page::prefer_small(self.as_ptr(), start);
+            page::prefer_huge(self.as_ptr().add(start), self.capacity - start);
         }
-        Ok(mapping)
     }
 
     /// The first byte; valid for `capacity()` bytes until the mapping is dropped (M1).
@@ -95,7 +95,7 @@ impl AnonymousMapping {
 
 impl Drop for AnonymousMapping {
     fn drop(&mut self) {
-        // SAFETY: M1 ends here: the range was mapped by `with_page_hint` and is unmapped once.
+        // SAFETY: M1 ends here: the range was mapped by `new` and is unmapped once.
         let result = unsafe { munmap(self.base.as_ptr().cast(), self.capacity) };
         debug_assert!(result.is_ok(), "munmap of a mapping that this value owns");
     }
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn memory_is_zero_until_stored_to_and_survives_a_prefault() {
-        let mapping = AnonymousMapping::with_page_hint(3 << 20, PageHint::Huge).unwrap();
+        let mapping = AnonymousMapping::new(3 << 20).unwrap();
+        mapping.use_huge_pages(1 << 20);
         assert_eq!(mapping.capacity(), 3 << 20);
         let last = (3 << 20) - 1;
         // SAFETY: both offsets lie below the capacity (M1), and only this thread uses the memory.

@@ -6,8 +6,6 @@ use std::ptr::NonNull;
 
 use base::{Error, ErrorKind, Result};
 
-#[cfg(miri)]
-use super::page::PageHint;
 use super::page::{self, PAGE_BYTES};
 
 /// Zeroed bytes, aligned to a page, until dropped. M1 and M2 of [`AnonymousMapping`](super::AnonymousMapping) hold here
@@ -78,9 +76,7 @@ impl Drop for HeapMemory {
 /// What else a mapping can, for Miri, which has none: the heap serves in its place.
 #[cfg(miri)]
 impl HeapMemory {
-    pub fn with_page_hint(capacity: usize, _hint: PageHint) -> Result<Self> {
-        Self::new(capacity)
-    }
+    pub fn use_huge_pages(&self, _offset: usize) {}
 
     pub fn commit(&self, _offset: usize, _len: usize) -> Result<()> {
         Ok(())

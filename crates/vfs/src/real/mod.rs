@@ -29,7 +29,6 @@ pub use anonymous::AnonymousMapping;
 pub use heap::HeapMemory;
 #[cfg(miri)]
 pub use heap::HeapMemory as AnonymousMapping;
-pub use page::PageHint;
 
 use crate::{
     AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,

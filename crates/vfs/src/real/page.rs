@@ -6,15 +6,6 @@ use rustix::io::Errno;
 /// unaligned hint, which is then merely not taken.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Which pages memory should be made of. A hint to the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageHint {
-    /// Whatever the system gives by default.
-    Default,
-    /// Transparent huge pages: fewer TLB misses in random access, memory taken 2 MiB at a time.
-    Huge,
-}
-
 /// Start and length of the whole pages that cover `offset .. offset + len`, cut at `limit`; `None` where nothing is left.
 pub(crate) fn covering(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
     let start = offset & !(PAGE_BYTES - 1);
@@ -64,6 +55,18 @@ pub(crate) unsafe fn prefer_huge(start: *mut u8, len: usize) {
     }
     // SAFETY: by the caller the range is mapped, and the advice changes no contents. A refusal leaves ordinary pages.
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxHugepage) };
+}
+
+/// Asks for small pages, also where the system gives huge ones unasked. A hint.
+///
+/// # Safety
+/// The range must be mapped, and `start` aligned to a page.
+pub(crate) unsafe fn prefer_small(start: *mut u8, len: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: by the caller the range is mapped, and the advice changes no contents.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxNoHugepage) };
 }
 
 /// Makes the pages of `start .. start + len` present and writable, their contents unchanged.
