@@ -28,6 +28,10 @@ const WRITES_MIN: u64 = 8;
 /// background.
 const SETTLE: Duration = Duration::from_millis(3);
 
+/// Bytes of a log where files lie in memory: there, unlike on disk, a file is cleared when it is allocated, and clearing tens
+/// of megabytes for each database would leave nothing of the program in the processor's caches.
+const LOG_BYTES_IN_MEMORY: u64 = 1 << 20;
+
 /// The property that counts sealed memtables.
 const SEALED: &str = "rocksdb.num-immutable-mem-table";
 
@@ -155,6 +159,9 @@ fn open(flags: &IngestFlags, cell: &Cell, path: &Path, vfs: &Arc<dyn Vfs>) -> Re
     };
     let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
     options.db = DbOptions { max_total_wal_size: u64::MAX, ..options.db };
+    if cell.store == Store::Memory {
+        options.db.log_file_bytes = LOG_BYTES_IN_MEMORY;
+    }
     options.vfs = vfs.clone();
     Db::open(path, &options)
 }
