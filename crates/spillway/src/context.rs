@@ -14,6 +14,7 @@ use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::flush::ways::FlushCounts;
 use crate::meter::Meter;
+use crate::pace::Pace;
 use crate::tasks::Tasks;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
@@ -51,6 +52,8 @@ pub struct Context {
     /// Which logs there are, and who needs them.
     pub logs: Arc<LogLives>,
     pub statistics: Option<Arc<Statistics>>,
+    /// How fast jobs write tables.
+    pub pace: Arc<Pace>,
     pub flushes: FlushCounts,
     pub listeners: Listeners,
     /// The database's id, as in the file IDENTITY.

@@ -186,6 +186,24 @@ impl FamilyState {
             || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>() >= limit_bytes
     }
 
+    /// Whether flushes or compactions of the family have so much to do that they had better not rest: long before writers
+    /// would be slowed down.
+    pub fn is_behind(&self) -> bool {
+        let options = self.family.options();
+        let soft_bytes = options.soft_pending_compaction_bytes_limit;
+        let sealed_bytes = || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>();
+        self.waits_for_compactions()
+            || (soft_bytes > 0 && self.pending_compaction_bytes > soft_bytes / 2)
+            || sealed_bytes() >= options.write_buffer_size.saturating_mul(2)
+    }
+
+    /// Whether tables for some compactions of level 0 wait, those included that the queue will become. O(1).
+    pub fn waits_for_compactions(&self) -> bool {
+        let in_level0 = self.version.level(0).len().saturating_sub(self.compactions.taken(0).0);
+        let one = self.family.options().level0_file_num_compaction_trigger.max(1) as usize;
+        in_level0 + self.queue.len() >= 3 * one
+    }
+
     /// All tables, those that were ingested and have no level yet included.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         let queued = self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
@@ -366,6 +384,13 @@ impl Core {
             .map(|f| Debt::of(&f.version, f.pending_compaction_bytes, &f.family.options()))
             .fold(Debt::NONE, Debt::max);
         self.stall.set_debt(debt);
+        self.refresh_pace(state);
+    }
+
+    /// Says whether background jobs may rest. Called under the state lock after anything changed that tells.
+    pub fn refresh_pace(&self, state: &State) {
+        let is_behind = !self.stall.is_free() || state.families.values().any(FamilyState::is_behind);
+        self.context.pace.set_behind(is_behind);
     }
 }
 

@@ -23,6 +23,7 @@ pub mod manage;
 pub(crate) mod meter;
 pub(crate) mod notices;
 pub(crate) mod open;
+pub(crate) mod pace;
 pub mod read;
 pub(crate) mod replay;
 pub mod report;

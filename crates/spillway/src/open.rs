@@ -19,6 +19,7 @@ use crate::flush::held::MemtableMaking;
 use crate::flush::images::ImageNames;
 use crate::flush::ways::FlushCounts;
 use crate::open::restart::Restored;
+use crate::pace::Pace;
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::replay::{LogReplay, Replayed};
@@ -154,6 +155,7 @@ impl<'a> Opening<'a> {
         };
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
+        let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
         let context = Arc::new(Context {
             dir: dir.to_owned(),
             options: options.db.clone(),
@@ -170,7 +172,8 @@ impl<'a> Opening<'a> {
             flushes: FlushCounts::default(),
             tasks,
             logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
-            statistics: options.db.statistics.then(|| Arc::new(Statistics::new())),
+            pace: Pace::new(vfs.clone(), statistics.clone(), options.db.pace_background_writes),
+            statistics,
             listeners: options.db.listeners.clone(),
             db_id,
             session_id: identity::new_session(&*vfs),

@@ -32,7 +32,11 @@ fn what_is_appended_is_read_back() {
         file.append(b"hello ", CLASS).unwrap();
         file.append(b"", CLASS).unwrap();
         file.start_writeback(CLASS);
-        file.append(b"world", CLASS).unwrap();
+        file.append(b"wor", CLASS).unwrap();
+        file.write_back(CLASS);
+        file.append(b"ld", CLASS).unwrap();
+        file.write_back(CLASS);
+        file.write_back(CLASS);
         file.sync(CLASS).unwrap();
         assert_eq!(file.len(), 11);
         assert_eq!(kind_of(vfs.create(&path, IfExists::Fail)), ErrorKind::InvalidArgument);

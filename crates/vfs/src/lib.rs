@@ -78,6 +78,10 @@ pub trait AppendFile: Send {
     /// that no more than two such pieces are on their way to the disk, and the syncs of other files do not stand behind a
     /// whole file. Without a promise; may do nothing.
     fn start_writeback(&mut self, _class: IoClass) {}
+
+    /// Writes out what was appended so far, and waits for that, so that nothing of it stands before what others give the
+    /// disk next. Without a promise, and no sync; may do nothing.
+    fn write_back(&mut self, _class: IoClass) {}
 }
 
 /// A file written at positions by many threads at once, each in a range of its own.

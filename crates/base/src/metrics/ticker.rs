@@ -129,6 +129,7 @@ named_metrics! {
         IngestBehind => "spillway.ingest.behind",
         /// Times that an ingest had memtables flushed and waited for that.
         IngestFlushes => "spillway.ingest.flushes",
+        BackgroundRestMicros => "spillway.background.rest.micros",
         IngestTables => "spillway.ingest.tables",
         IngestBytes => "spillway.ingest.bytes",
         /// Ingested tables by the level they were given: 0, the last, or one between.

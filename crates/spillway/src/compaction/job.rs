@@ -35,7 +35,9 @@ impl Core {
             }
         }
         let (_, id, pick) = most_urgent?;
-        state.begin_compaction(id, pick)
+        let plan = state.begin_compaction(id, pick);
+        self.refresh_pace(state);
+        plan
     }
 
     /// Runs a compaction that was picked, installs its outcome, and notes that it has ended. False where nothing was

@@ -22,10 +22,11 @@ use super::cutter::Cutter;
 use super::entries::EntryStream;
 use crate::context::Context;
 use crate::family::Family;
+use crate::pace::Pacer;
 use crate::version::table_file::FileMeta;
 
-/// Entries between two looks at whether the job is to stop.
-const STOP_CHECK_ENTRIES: u32 = 1024;
+/// Entries between two looks at the clock and at whether the job is to stop.
+const CHECK_ENTRIES: u32 = 64;
 
 /// What a family's tables are written with.
 #[derive(Clone)]
@@ -77,6 +78,8 @@ pub struct OutputRules {
     /// Nothing lies below the tables.
     pub bottommost: bool,
     pub class: IoClass,
+    /// Somebody waits for the tables: they are written as fast as the disk takes them.
+    pub is_waited_for: bool,
     pub epoch_number: u64,
     /// Seconds since the epoch; when the oldest entry was written, about.
     pub oldest_ancestor_time: u64,
@@ -86,6 +89,7 @@ pub struct OutputRules {
 pub struct Outputs<'a> {
     context: &'a Context,
     rules: &'a OutputRules,
+    pacer: Arc<Pacer>,
     /// Every file begun.
     paths: Vec<PathBuf>,
     metas: Vec<FileMeta>,
@@ -101,7 +105,8 @@ struct OpenTable {
 
 impl<'a> Outputs<'a> {
     pub fn new(context: &'a Context, rules: &'a OutputRules) -> Self {
-        Outputs { context, rules, paths: Vec::new(), metas: Vec::new() }
+        let pacer = context.pace.pacer(rules.class, rules.is_waited_for);
+        Outputs { context, rules, pacer, paths: Vec::new(), metas: Vec::new() }
     }
 
     /// Writes everything that the stream yields, into one table or, with a cutter, into as many as it asks for. `stop`
@@ -118,13 +123,14 @@ impl<'a> Outputs<'a> {
         let mut open: Option<OpenTable> = None;
         // Where the table being written begins; `None` at the beginning of the stream's range.
         let mut lower: Option<Vec<u8>> = None;
-        let mut until_stop_check = 0u32;
+        let mut until_check = 0u32;
         while stream.advance()? {
-            if until_stop_check == 0 {
+            if until_check == 0 {
                 check_stop(stop)?;
-                until_stop_check = STOP_CHECK_ENTRIES;
+                self.pacer.breathe();
+                until_check = CHECK_ENTRIES;
             }
-            until_stop_check -= 1;
+            until_check -= 1;
             let key = stream.key();
             if let Some(cutter) = &mut cutter
                 && cutter.cuts_before(user_key(key))
@@ -174,6 +180,7 @@ impl<'a> Outputs<'a> {
         let path = context.table_path(number);
         let file = context.vfs.create(&path, IfExists::Fail)?;
         self.paths.push(path.clone());
+        let file = self.pacer.keep(file);
         let creation_time = context.vfs.unix_time_us() / 1_000_000;
         let config = self.config(&path, number, creation_time);
         let kind = self.rules.family.options.table_factory.at_level(self.rules.level);

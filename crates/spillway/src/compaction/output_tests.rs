@@ -12,6 +12,7 @@ use crate::compaction::entries::EntryRules;
 use crate::context::FileNumbers;
 use crate::flush::held::MemtableMaking;
 use crate::flush::ways::FlushCounts;
+use crate::pace::Pace;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
@@ -25,6 +26,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     Context {
         logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
+        pace: Pace::new(vfs.clone(), None, false),
         vfs,
         dir: DIR.into(),
         options: DbOptions::default(),
@@ -52,6 +54,7 @@ fn rules() -> OutputRules {
         compression: CompressionKind::None,
         bottommost: false,
         class: IoClass::Compaction,
+        is_waited_for: false,
         epoch_number: 7,
         oldest_ancestor_time: 1000,
     }

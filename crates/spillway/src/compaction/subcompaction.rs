@@ -18,8 +18,9 @@ use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
 use crate::read::merging::MergingCursor;
 use crate::version::table_file::{FileMeta, TableFile};
 
-/// Bytes read ahead in every input: compactions read everything, in order.
-const READAHEAD_BYTES: usize = 2 << 20;
+/// Bytes read at once from every input, while the system fetches the next: compactions read everything, in order. They stay
+/// in a processor's cache, and reading them takes no longer than a burst of a job that rests ([`crate::pace`]).
+const READAHEAD_BYTES: usize = 256 << 10;
 
 /// What a part yielded.
 pub(super) struct Part {
@@ -106,6 +107,7 @@ fn output_rules(work: &Work) -> OutputRules {
         compression: work.pick.compression,
         bottommost: work.pick.bottommost,
         class: IoClass::Compaction,
+        is_waited_for: work.pick.reason == Reason::Manual,
         epoch_number: metas().map(|meta| meta.epoch_number).min().unwrap_or(0),
         oldest_ancestor_time: metas().map(|meta| meta.oldest_ancestor_time).filter(|&time| time > 0).min().unwrap_or(0),
     }

@@ -232,6 +232,9 @@ impl Core {
         for (joining, staged) in request.joining.iter_mut().zip(staged) {
             let family = self.family_state(&mut state, joining.family.id())?;
             begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(start);
+            if family.waits_for_compactions() {
+                self.context.pace.set_behind(true); // until a version says otherwise
+            }
             old_views.push(self.place(joining, staged, &given, family));
         }
         let locked = self.context.vfs.now().saturating_sub(start);

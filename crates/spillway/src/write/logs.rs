@@ -19,6 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
 
 use crate::context::Context;
+use crate::pace::Pace;
 use crate::replay::ReplayedLog;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -93,6 +94,8 @@ struct SyncState {
 pub(crate) struct Logs {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
+    /// Told of every sync.
+    pace: Arc<Pace>,
     dir: PathBuf,
     backing: BackingChoice,
     file_bytes: u64,
@@ -119,6 +122,7 @@ impl Logs {
         Logs {
             vfs: context.vfs.clone(),
             statistics: context.statistics.clone(),
+            pace: context.pace.clone(),
             dir: context.log_dir(),
             backing: match context.options.log_backing {
                 LogBacking::Auto => BackingChoice::Auto,
@@ -362,6 +366,7 @@ impl Logs {
             let logs = state.unsynced.clone();
             drop(state);
             let result = self.sync_logs(&logs, through);
+            self.pace.note_log_sync(self.vfs.now());
             issued = true;
             state = self.sync.lock();
             state.running = false;

@@ -101,6 +101,9 @@ impl Core {
             return Ok(());
         }
         let old_view = self.install_memtable(switched, made);
+        if switched.is_behind() {
+            self.context.pace.set_behind(true); // until a version says otherwise
+        }
         drop(state);
         drop(old_view);
         self.state_changed.notify_all();

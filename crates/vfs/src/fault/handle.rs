@@ -54,6 +54,10 @@ impl AppendFile for FaultHandle<Box<dyn AppendFile>> {
     fn start_writeback(&mut self, class: IoClass) {
         self.inner.start_writeback(class);
     }
+
+    fn write_back(&mut self, class: IoClass) {
+        self.inner.write_back(class);
+    }
 }
 
 impl SharedFile for FaultHandle<Arc<dyn SharedFile>> {

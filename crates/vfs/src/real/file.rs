@@ -139,6 +139,14 @@ impl AppendFile for RealAppendFile {
             self.writeback = [next, self.len];
         }
     }
+
+    fn write_back(&mut self, _class: IoClass) {
+        const WRITE_AND_WAIT: libc::c_uint =
+            libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        let [started, _] = self.writeback;
+        self.sync_range(started, self.len, WRITE_AND_WAIT);
+        self.writeback = [self.len; 2];
+    }
 }
 
 impl RealAppendFile {
