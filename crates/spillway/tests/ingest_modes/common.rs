@@ -51,9 +51,16 @@ impl World {
 
     /// In memory, with threads.
     pub fn threaded() -> World {
+        World::threaded_with(|_| {})
+    }
+
+    /// In memory, with threads and other options.
+    pub fn threaded_with(change: impl FnOnce(&mut OpenOptions)) -> World {
         let vfs = MemoryVfs::new(3);
         vfs.set_runs_inline(false);
-        World::of(OpenOptions { vfs, ..options() }, "/w".into())
+        let mut options = OpenOptions { vfs, ..options() };
+        change(&mut options);
+        World::of(options, "/w".into())
     }
 
     pub fn real() -> World {

@@ -2,11 +2,13 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system and threads as other programs do")]
 
 mod behind;
+mod cache;
 mod closing;
 mod common;
 mod compactions;
 mod corners;
 mod options;
+mod room;
 mod states;
 mod told;
 mod waits;
