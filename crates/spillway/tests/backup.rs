@@ -10,7 +10,11 @@ use std::time::SystemTime;
 
 use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use spillway::check::{CheckOptions, check};
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use spillway::vfs::RealVfs;
+use spillway::{
+    Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter, WriteBatch,
+    WriteOptions,
+};
 
 fn options() -> OpenOptions {
     let family = FamilyOptions { write_buffer_size: 128 << 10, ..FamilyOptions::default() };
@@ -292,6 +296,62 @@ fn logs_are_kept_for_a_backup_without_any() {
     assert_eq!(batches(&db), 500, "the log goes on where the backup ends");
     engine.restore(2, place.path("new"), &keep).unwrap();
     assert_eq!(batches(&Db::open(place.path("new"), &options()).unwrap()), 500);
+}
+
+/// Ingested tables that have no level yet, because the memtable below them waits for more, are in the backup as in the log
+/// that names them.
+#[test]
+fn tables_in_the_queue_are_backed_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let mut options = options();
+    for (_, family) in &mut options.families {
+        (family.min_write_buffer_number_to_merge, family.max_write_buffer_number) = (8, 9);
+    }
+    let db = Db::open(path("db"), &options).unwrap();
+    let families = ["default", "second"].map(|name| db.family(name).unwrap());
+    let put = |key: &[u8], value: &[u8]| {
+        families.iter().for_each(|family| db.put(family, key, value, &WriteOptions::default()).unwrap());
+    };
+    [b"a", b"c", b"e"].iter().for_each(|key| put(*key, b"old"));
+    let request = |(nth, family): (usize, &std::sync::Arc<spillway::Family>)| {
+        let file = path(&format!("{nth}.sst"));
+        let mut table = TableWriter::create(RealVfs::new(), &file, &family.options()).unwrap();
+        [b"b", b"c"].iter().for_each(|key| table.put(*key, b"ingested").unwrap());
+        table.finish().unwrap();
+        let excise = Some((b"e".to_vec(), b"f".to_vec()));
+        IngestRequest { excise, ..IngestRequest::new(family.clone(), vec![file]) }
+    };
+    let requests: Vec<IngestRequest> = families.iter().enumerate().map(request).collect();
+    db.ingest_all(&requests, &IngestOptions::default()).unwrap();
+    put(b"d", b"new");
+    let queued = || db.live_files().iter().filter(|file| file.is_queued).count();
+    let engine = BackupEngine::open(path("backups"), &BackupOptions::default()).unwrap();
+    engine.create_new_backup(&db, false).unwrap();
+    assert_eq!(queued(), 2, "nothing was flushed for it");
+    db.flush(&families.iter().collect::<Vec<_>>()).unwrap();
+    engine.create_new_backup(&db, false).unwrap();
+    assert_eq!(queued(), 0);
+    for id in [1, 2] {
+        engine.verify(id).unwrap();
+        engine.restore(id, path("restored"), &RestoreOptions::default()).unwrap();
+        let report = check(&path("restored"), &CheckOptions::default(), &mut |_| {}).unwrap();
+        assert!(report.is_whole(), "backup {id}: {:?}", report.problems);
+        let restored = Db::open(path("restored"), &options).unwrap();
+        assert_eq!(restored.live_files().iter().any(|file| file.is_queued), id == 1, "backup {id}");
+        for family in ["default", "second"].map(|name| restored.family(name).unwrap()) {
+            let get = |key: &str| {
+                let found = restored.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap();
+                found.map(|value| String::from_utf8(value.to_vec()).unwrap())
+            };
+            let expected = [Some("old"), Some("ingested"), Some("ingested"), Some("new"), None];
+            assert_eq!(
+                ["a", "b", "c", "d", "e"].map(get),
+                expected.map(|value| value.map(str::to_owned)),
+                "backup {id}"
+            );
+        }
+    }
 }
 
 /// What came of running RocksDB's tool.
