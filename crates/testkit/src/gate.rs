@@ -1,5 +1,6 @@
 //! A file system whose stores to logs can be held back: a writer stands still in the midst of its record, as long as a
-//! test wants it to. All other calls of one thread can be held as well, so that a test sees who waits for them.
+//! test wants it to. Other calls can be held as well, those of one thread or of one class, so that a test sees who waits
+//! for them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +14,15 @@ use vfs::{
     Task, Vfs,
 };
 
+/// Calls, of which one is to be held. Stores to logs are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// Whatever a thread asks of the file system.
+    Of(ThreadId),
+    /// What is read, written or synced for a purpose, by whatever thread.
+    For(IoClass),
+}
+
 /// Stands before the stores to logs, and before the other calls.
 #[derive(Default)]
 pub struct Gate {
@@ -24,9 +34,11 @@ pub struct Gate {
 struct GateState {
     /// Stores that pass until one is held; `None` lets all pass.
     passing: Option<u64>,
-    /// The same for the other calls of a thread.
-    calls_passing: Option<(ThreadId, u64)>,
+    /// The same for other calls.
+    calls_passing: Option<(Calls, u64)>,
     held: bool,
+    /// What the call that is held is for, where it says that.
+    held_for: Option<IoClass>,
     /// Stores since the start.
     stores: u64,
 }
@@ -37,14 +49,20 @@ impl Gate {
         self.state.lock().passing = Some(passing);
     }
 
-    /// Holds the call of this thread behind its next `passing` ones. Stores to logs are none.
-    pub fn hold_call_of(&self, thread: ThreadId, passing: u64) {
-        self.state.lock().calls_passing = Some((thread, passing));
+    /// Holds the one of these calls that comes behind the next `passing` ones. Those that come after it pass.
+    pub fn hold_call(&self, calls: Calls, passing: u64) {
+        self.state.lock().calls_passing = Some((calls, passing));
     }
 
     /// Whether something is being held.
     pub fn is_holding(&self) -> bool {
         self.state.lock().held
+    }
+
+    /// What the call that is being held is for, where there is one that says that.
+    pub fn held_for(&self) -> Option<IoClass> {
+        let state = self.state.lock();
+        state.held_for.filter(|_| state.held)
     }
 
     pub fn stores(&self) -> u64 {
@@ -64,7 +82,7 @@ impl Gate {
         match state.passing {
             None => {}
             Some(0) => {
-                state.passing = None;
+                (state.passing, state.held_for) = (None, Some(IoClass::Log));
                 self.hold(state);
             }
             Some(passing) => state.passing = Some(passing - 1),
@@ -72,17 +90,20 @@ impl Gate {
     }
 
     /// Stands before a call that is no store to a log.
-    fn call(&self) {
+    fn call(&self, class: Option<IoClass>) {
         let mut state = self.state.lock();
-        match state.calls_passing {
-            Some((thread, 0)) if thread == std::thread::current().id() => {
-                state.calls_passing = None;
-                self.hold(state);
-            }
-            Some((thread, passing)) if thread == std::thread::current().id() => {
-                state.calls_passing = Some((thread, passing - 1));
-            }
-            _ => {}
+        let Some((calls, passing)) = state.calls_passing else { return };
+        let is_meant = match calls {
+            Calls::Of(thread) => thread == std::thread::current().id(),
+            Calls::For(purpose) => class == Some(purpose),
+        };
+        if !is_meant {
+            return;
+        }
+        state.calls_passing = passing.checked_sub(1).map(|passing| (calls, passing));
+        if passing == 0 {
+            state.held_for = class;
+            self.hold(state);
         }
     }
 
@@ -114,18 +135,19 @@ struct Gated<F> {
 
 impl RandomFile for Gated<Arc<dyn RandomFile>> {
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
-        self.gate.call();
+        self.gate.call(Some(class));
         self.inner.read_at(offset, buf, class)
     }
 
     fn len(&self) -> Result<u64> {
+        self.gate.call(None);
         self.inner.len()
     }
 }
 
 impl AppendFile for Gated<Box<dyn AppendFile>> {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
-        self.gate.call();
+        self.gate.call(Some(class));
         self.inner.append(bytes, class)
     }
 
@@ -134,7 +156,7 @@ impl AppendFile for Gated<Box<dyn AppendFile>> {
     }
 
     fn sync(&mut self, class: IoClass) -> Result<()> {
-        self.gate.call();
+        self.gate.call(Some(class));
         self.inner.sync(class)
     }
 }
@@ -149,6 +171,7 @@ impl RwMapping for Gated<Arc<dyn RwMapping>> {
     }
 
     fn ensure(&self, end: u64) -> Result<()> {
+        self.gate.call(Some(IoClass::Log));
         self.inner.ensure(end)
     }
 
@@ -166,7 +189,7 @@ impl RwMapping for Gated<Arc<dyn RwMapping>> {
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {
-        self.gate.call();
+        self.gate.call(Some(class));
         self.inner.sync(class)
     }
 
@@ -175,6 +198,7 @@ impl RwMapping for Gated<Arc<dyn RwMapping>> {
     }
 
     fn cut(&self, len: u64) -> Result<()> {
+        self.gate.call(Some(IoClass::Log));
         self.inner.cut(len)
     }
 }
@@ -186,108 +210,114 @@ impl SharedFile for Gated<Arc<dyn SharedFile>> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
+        self.gate.call(Some(class));
         self.inner.read_at(offset, buf, class)
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {
-        self.gate.call();
+        self.gate.call(Some(class));
         self.inner.sync(class)
     }
 
     fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()> {
+        self.gate.call(Some(class));
         self.inner.allocate(offset, len, class)
     }
 
     fn len(&self) -> Result<u64> {
+        self.gate.call(None);
         self.inner.len()
     }
 
     fn truncate(&self, len: u64) -> Result<()> {
+        self.gate.call(None);
         self.inner.truncate(len)
     }
 }
 
 impl Vfs for GateVfs {
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
-        self.gate.call();
+        self.gate.call(None);
         let inner = self.inner.open(path)?;
         Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>> {
-        self.gate.call();
+        self.gate.call(None);
         let inner = self.inner.create(path, if_exists)?;
         Ok(Box::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn open_append(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
-        self.gate.call();
+        self.gate.call(None);
         let inner = self.inner.open_append(path)?;
         Ok(Box::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>> {
-        self.gate.call();
+        self.gate.call(None);
         let inner = self.inner.create_shared(path)?;
         Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.map_read(path)
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
-        self.gate.call();
+        self.gate.call(None);
         let inner = self.inner.create_mapped(path, capacity)?;
         Ok(Arc::new(Gated { inner, gate: self.gate.clone() }))
     }
 
     fn metadata(&self, path: &Path) -> Result<Metadata> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.metadata(path)
     }
 
     fn read_dir(&self, path: &Path) -> Result<Vec<String>> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.read_dir(path)
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.create_dir_all(path)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.sync_dir(path)
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.remove_file(path)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.remove_dir(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.rename(from, to)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.gate.call();
+        self.gate.call(None);
         self.inner.hard_link(from, to)
     }
 
     fn canonicalize(&self, path: &Path) -> Result<PathBuf> {
+        self.gate.call(None);
         self.inner.canonicalize(path)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>> {
+        self.gate.call(None);
         self.inner.lock(path)
     }
 

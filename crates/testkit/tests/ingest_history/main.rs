@@ -1,5 +1,8 @@
 //! What went wrong with ingestion in other engines, each as a test of its own.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+
+mod beside;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +20,6 @@ use spillway::{
     WriteOptions,
 };
 use testkit::concurrent::{self, FAMILIES, Worker};
-use testkit::gate::GateVfs;
 use testkit::ingest::Way;
 use testkit::run::{DIR, run_and_look};
 use testkit::threads::{start, wait_for, within};
@@ -40,19 +42,22 @@ fn open(vfs: Arc<dyn Vfs>, profile_name: &str) -> Arc<Db> {
     Arc::new(Db::open(DIR, &options(vfs, profile_name)).unwrap())
 }
 
-/// A table of puts and of range deletions `START-END`.
+/// A table of puts, whose values are its name, and of range deletions `START-END`.
 fn table(vfs: &Arc<dyn Vfs>, name: &str, entries: &[&str]) -> PathBuf {
-    let path = PathBuf::from(format!("/{name}.sst"));
+    table_at(vfs, Path::new(&format!("/{name}.sst")), name, entries)
+}
+
+fn table_at(vfs: &Arc<dyn Vfs>, path: &Path, value: &str, entries: &[&str]) -> PathBuf {
     let options = profile::by_name("tiny").unwrap().family_options("default");
-    let mut table = TableWriter::create(vfs.clone(), &path, &options).unwrap();
+    let mut table = TableWriter::create(vfs.clone(), path, &options).unwrap();
     for entry in entries {
         match entry.split_once('-') {
             Some((start, end)) => table.delete_range(start.as_bytes(), end.as_bytes()).unwrap(),
-            None => table.put(entry.as_bytes(), name.as_bytes()).unwrap(),
+            None => table.put(entry.as_bytes(), value.as_bytes()).unwrap(),
         }
     }
     table.finish().unwrap();
-    path
+    path.to_owned()
 }
 
 fn put(db: &Db, key: &str, value: &str) {
@@ -437,92 +442,4 @@ fn an_ingest_is_committed_by_the_database_that_prepared_it() {
     assert_eq!(again.commit_ingest(prepared).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!([get(&second, "k"), get(&again, "k")], [None, None]);
     assert_eq!(table_files(&memory), BTreeMap::new());
-}
-
-/// Pebble: ingests held the commit lock over syncs and reads. Here any call to the file system stands still in the midst
-/// of an ingest, and everybody else goes on: writers, readers, snapshots.
-#[test]
-fn nobody_waits_for_an_ingest_s_calls_to_the_file_system() {
-    for mode in [IngestMode::Flushable, IngestMode::Direct] {
-        let mut held = 0;
-        while within(LIMIT, move || hold_call(mode, held)) {
-            held += 1;
-        }
-        assert!(held > 5, "{mode:?}: an ingest makes more than {held} calls");
-    }
-}
-
-/// False where the ingest has no such call.
-fn hold_call(mode: IngestMode, passing: u64) -> bool {
-    let (gated, gate) = GateVfs::new(threaded());
-    let vfs: Arc<dyn Vfs> = gated;
-    let db = open(vfs.clone(), "tiny");
-    ["a", "k", "z"].iter().for_each(|key| put(&db, key, "old"));
-    let request = request(&db, vec![table(&vfs, "held", &["k", "l"])], Some(("b", "p")));
-    let beside = table(&vfs, "beside", &["x", "y"]);
-    let ingest = start({
-        let (db, gate) = (db.clone(), gate.clone());
-        move || {
-            gate.hold_call_of(std::thread::current().id(), passing);
-            db.ingest_all(&[request], &IngestOptions { mode, ..IngestOptions::default() })
-        }
-    });
-    wait_for("the call", || gate.is_holding() || ingest.is_finished());
-    let held = gate.is_holding();
-    if held {
-        let writer = start({
-            let db = db.clone();
-            move || {
-                put(&db, "z", "new");
-                (db.snapshot(), get(&db, "z"))
-            }
-        });
-        wait_for("a writer beside it", || writer.is_finished());
-        assert_eq!(writer.join().unwrap().1.as_deref(), Some("new"));
-        assert!(gate.is_holding());
-    }
-    // Where the log's sync is held, its own has to wait for that.
-    let other = start({
-        let db = db.clone();
-        move || db.ingest(&db.default_family(), &[beside], &IngestOptions::default())
-    });
-    gate.open();
-    ingest.join().unwrap().unwrap();
-    other.join().unwrap().unwrap();
-    let found = ["a", "k", "l", "y", "z"].map(|key| get(&db, key));
-    let expected =
-        ["old", "held", "held", "beside", if held { "new" } else { "old" }].map(|value| Some(value.to_owned()));
-    assert_eq!(found, expected, "{mode:?}, call {passing}");
-    held
-}
-
-/// Pebble: ingests that waited for their turn spun while they held the commit lock. Writers get on beside many of them.
-#[test]
-fn writers_get_on_beside_many_ingests() {
-    const INGESTS: usize = 8 * 25;
-    within(LIMIT, || {
-        let vfs: Arc<dyn Vfs> = threaded();
-        let db = open(vfs.clone(), "tiny");
-        let ingesters: Vec<_> = (0..8)
-            .map(|number| {
-                let (db, vfs) = (db.clone(), vfs.clone());
-                start(move || {
-                    let ingest = |round: usize| {
-                        let file = table(&vfs, &format!("{number}-{round}"), &["k"]);
-                        let options = IngestOptions { move_files: true, ..IngestOptions::default() };
-                        db.ingest(&db.default_family(), &[file], &options).unwrap().locked_for
-                    };
-                    (0..INGESTS / 8).map(ingest).max().unwrap_or_default()
-                })
-            })
-            .collect();
-        let mut writes = 0;
-        while !ingesters.iter().all(std::thread::JoinHandle::is_finished) {
-            put(&db, "w", "1");
-            writes += 1;
-        }
-        let locked = ingesters.into_iter().map(|ingester| ingester.join().unwrap()).max().unwrap_or_default();
-        assert!(writes > INGESTS, "only {writes} writes beside {INGESTS} ingests");
-        assert!(locked < Duration::from_secs(1), "the commit lock was held for {locked:?}");
-    });
 }
