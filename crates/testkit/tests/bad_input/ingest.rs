@@ -17,9 +17,10 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// A small database on a file system that can be made to fail.
-fn open(vfs: &Arc<FaultVfs>) -> (Db, Arc<Family>) {
+pub fn open(vfs: Arc<dyn Vfs>) -> (Db, Arc<Family>) {
     let mut options = OpenOptions::create_if_missing();
-    options.vfs = vfs.clone();
+    options.vfs = vfs;
+    options.db.log_file_bytes = 256 << 10; // opened often, filled never
     let db = Db::open(DIR, &options).unwrap();
     let family = db.default_family();
     for key in ["a", "key0100", "z"] {
@@ -28,7 +29,7 @@ fn open(vfs: &Arc<FaultVfs>) -> (Db, Arc<Family>) {
     (db, family)
 }
 
-fn table(vfs: Arc<dyn Vfs>, name: &str, keys: std::ops::Range<u32>) -> PathBuf {
+pub fn table(vfs: Arc<dyn Vfs>, name: &str, keys: std::ops::Range<u32>) -> PathBuf {
     let path = file(name);
     vfs.create_dir_all(Path::new("/files")).unwrap();
     let mut options = FamilyOptions::default();
@@ -42,7 +43,7 @@ fn table(vfs: Arc<dyn Vfs>, name: &str, keys: std::ops::Range<u32>) -> PathBuf {
     path
 }
 
-fn contents(db: &Db, family: &Arc<Family>) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub fn contents(db: &Db, family: &Arc<Family>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut iterator = db.iter(family, &ReadOptions::default()).unwrap();
     let mut all = Vec::new();
     let mut valid = iterator.seek_to_first();
@@ -55,14 +56,14 @@ fn contents(db: &Db, family: &Arc<Family>) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Every file of the caller, and the names of the database's.
-fn seen(memory: &MemoryVfs) -> (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>) {
+pub fn seen(memory: &MemoryVfs) -> (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>) {
     let (theirs, ours): (Vec<PathBuf>, Vec<PathBuf>) =
         memory.all_files().into_iter().partition(|path| path.starts_with("/files"));
     let read = |path: PathBuf| (path.clone(), memory.read_file(&path).unwrap());
     (theirs.into_iter().map(read).collect(), ours)
 }
 
-fn ways() -> [IngestOptions; 4] {
+pub fn ways() -> [IngestOptions; 4] {
     let plain = IngestOptions::default();
     [
         plain.clone(),
@@ -78,7 +79,7 @@ fn ways() -> [IngestOptions; 4] {
 fn every_flipped_bit_of_a_table_is_an_error_or_harmless() {
     let memory = MemoryVfs::new(1);
     let vfs = FaultVfs::new(memory.clone());
-    let (db, family) = open(&vfs);
+    let (db, family) = open(vfs.clone());
     let path = table(vfs.clone(), "in.sst", 0..60);
     let bits = 8 * vfs.metadata(&path).unwrap().len;
     let scanning = IngestOptions { verify_checksums_before_ingest: true, ..IngestOptions::default() };
@@ -111,7 +112,7 @@ fn every_flipped_bit_of_a_table_is_an_error_or_harmless() {
 fn every_length_of_a_table_but_its_own_is_an_error() {
     let memory = MemoryVfs::new(1);
     let vfs = FaultVfs::new(memory.clone());
-    let (db, family) = open(&vfs);
+    let (db, family) = open(vfs.clone());
     let path = table(vfs.clone(), "in.sst", 0..20);
     let whole = memory.read_file(&path).unwrap();
     let request = [IngestRequest::new(family, vec![path.clone()])];
@@ -148,7 +149,7 @@ fn a_prepare_that_fails_anywhere_leaves_nothing() {
     for options in ways() {
         let memory = MemoryVfs::new(1);
         let vfs = FaultVfs::new(memory.clone());
-        let (db, family) = open(&vfs);
+        let (db, family) = open(vfs.clone());
         let files = vec![table(vfs.clone(), "1.sst", 0..40), table(vfs.clone(), "2.sst", 30..60)];
         let request = [IngestRequest::new(family.clone(), files)];
         let before = (seen(&memory), contents(&db, &family));
@@ -182,7 +183,7 @@ fn a_prepare_that_fails_anywhere_leaves_nothing() {
         }
         assert_eq!(contents(&db, &family), before.1);
         drop(db);
-        let (db, family) = open(&vfs);
+        let (db, family) = open(vfs.clone());
         assert_eq!(contents(&db, &family), before.1, "opened again");
         let table_files = seen(&memory).1.into_iter().filter(|path| path.extension().is_some_and(|end| end == "sst"));
         assert_eq!(table_files.count(), 0, "what could not be removed is gone");
@@ -196,7 +197,7 @@ fn a_prepare_that_fails_anywhere_leaves_nothing() {
 fn a_prepare_on_a_full_disk_leaves_nothing() {
     let memory = MemoryVfs::new(1);
     let vfs = FaultVfs::new(memory.clone());
-    let (db, family) = open(&vfs);
+    let (db, family) = open(vfs.clone());
     let files = vec![table(vfs.clone(), "1.sst", 0..200), table(vfs.clone(), "2.sst", 200..400)];
     let sizes: u64 = files.iter().map(|path| vfs.metadata(path).unwrap().len).sum();
     let request = [IngestRequest::new(family.clone(), files)];
@@ -231,7 +232,7 @@ fn a_prepare_on_a_full_disk_leaves_nothing() {
 fn a_file_that_changes_between_the_halves_is_not_ingested() {
     let memory = MemoryVfs::new(1);
     let vfs = FaultVfs::new(memory.clone());
-    let (db, family) = open(&vfs);
+    let (db, family) = open(vfs.clone());
     let linked = IngestOptions { link_files: true, ..IngestOptions::default() };
     let before = contents(&db, &family);
     let changes: [&dyn Fn(&Path); 2] =
