@@ -23,7 +23,8 @@ use crate::core::Core;
 use crate::crew;
 use crate::family::Family;
 
-/// Tables that are ready to become part of the database. Dropped, they are removed.
+/// Tables that are ready to become part of the database. To give them up, drop this: they are removed, and the caller's
+/// files stay. A removal that fails is logged, and the next open of the database removes the file.
 pub struct PreparedIngest {
     context: Arc<Context>,
     /// Raised once the database is being closed.
