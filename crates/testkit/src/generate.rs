@@ -143,6 +143,9 @@ impl Generator {
                 ingest.excises.push((family.clone(), start, end));
             }
             ingest.files.extend((0..self.random.below(4)).map(|_| self.file(&family)));
+            if self.random.chance(15) {
+                ingest.files.extend(self.touching_files(&family));
+            }
         }
         if way == Way::Flushable && self.random.chance(30) {
             ingest.batch = (0..1 + self.random.below(5)).map(|_| self.change()).collect();
@@ -185,6 +188,16 @@ impl Generator {
             Action::Put(format!("f{:04}", first + number).into_bytes(), value)
         };
         File { entries: (0..1 + self.random.below(3)).map(put).collect(), family }
+    }
+
+    /// Two tables that do not overlap: the second begins where a range deletion of the first ends.
+    fn touching_files(&mut self, family: &str) -> [File; 2] {
+        let key = self.key();
+        let (start, end) = self.span_from(key);
+        let number = self.random.below(1000);
+        let value = if family.starts_with("sum") { Value::Number(number) } else { Value::text(format!("t{number}")) };
+        let file = |entry: Action| File { family: family.to_owned(), entries: vec![entry] };
+        [file(Action::DeleteRange(start, end.clone())), file(Action::Put(end, value))]
     }
 
     /// A table, of keys from all over or from one place.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::UserOrder;
 
 use super::entries::KeyNotBelow;
-use super::span::ends_before;
+use crate::version::level::ends_before;
 use crate::version::version::Version;
 
 /// Answers for the levels below `output_level`, beginning with keys at or above `lower`. Its places only move on, so

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::UserOrder;
 
-use super::span::ends_before;
+use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 
 /// Bytes of entries between two looks at the size of the file being written.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::UserOrder;
 
+use crate::version::level::ends_before;
 use crate::version::table_file::{FileMeta, TableFile};
 
 /// All user keys from `start` to `end`.
@@ -75,12 +76,6 @@ impl Span {
         let count = rest.partition_point(|file| !self.ends_before(order, file.smallest_user_key()));
         first..first + count
     }
-}
-
-/// Whether every key of a file is below `user_key`.
-pub fn ends_before(order: &UserOrder, meta: &FileMeta, user_key: &[u8]) -> bool {
-    let end = order.compare(meta.largest_user_key(), user_key);
-    end.is_lt() || (end.is_eq() && meta.largest_is_exclusive())
 }
 
 /// Widens a run of places until no user key has versions on both sides of its ends: a *clean cut*.

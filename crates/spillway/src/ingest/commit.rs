@@ -61,6 +61,9 @@ impl Core {
         prepared.check_made_for(&self.context)?;
         prepared.check_unchanged()?;
         let batch = batch.filter(|batch| !batch.is_empty());
+        if prepared.options.ingest_behind && batch.is_some() {
+            return Err(Error::invalid_argument("a batch cannot come along with what is ingested from behind"));
+        }
         let mut report = IngestReport::of(&prepared);
         if prepared.shares().is_empty() {
             let report = self.commit_batch_alone(batch)?;
@@ -68,7 +71,7 @@ impl Core {
             return Ok(report);
         }
         if prepared.options.ingest_behind {
-            self.commit_behind(&mut prepared, batch)?;
+            self.place_behind(&mut prepared)?;
         } else {
             self.commit_numbered(&mut prepared, batch, &mut report)?;
         }
@@ -84,13 +87,6 @@ impl Core {
         let last = self.write(batch, &WriteOptions::synced())?;
         let first = SeqNo(last.0 + 1 - u64::from(batch.count()));
         Ok(IngestReport { first, last, ..IngestReport::default() })
-    }
-
-    fn commit_behind(&self, prepared: &mut PreparedIngest, batch: Option<&WriteBatch>) -> Result<()> {
-        if batch.is_some() {
-            return Err(Error::invalid_argument("a batch cannot come along with what is ingested from behind"));
-        }
-        self.place_behind(prepared)
     }
 
     fn commit_numbered(

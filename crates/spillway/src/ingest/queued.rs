@@ -12,7 +12,7 @@ use super::record::{FamilyIngest, IngestShape, IngestTable, numbered};
 use crate::flush::flushable::Flushable;
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::read::merging::MergingCursor;
-use crate::version::level::overlaps;
+use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::write::join::{Given, Joins};
@@ -155,19 +155,19 @@ impl Flushable for QueuedIngest {
         let (order, user_key) = (&self.order.user, key.user_key());
         let mut more = true;
         for files in self.layers().iter().rev() {
-            // Two files of a layer can meet in a key where one ends with a tombstone's exclusive end.
-            let first = files.partition_point(|file| order.compare(file.largest_user_key(), user_key).is_lt());
-            for file in files.iter().skip(first) {
-                if !more || !overlaps(order, &file.meta, Some(user_key), Some(user_key)) {
-                    break;
-                }
-                file.with(|table| {
-                    table.get(key, options, &mut |seq, kind, value: TableValue<'_>| {
-                        more = visit(seq, kind, value);
-                        more
-                    })
-                })?;
+            if !more {
+                break;
             }
+            // No two files of a layer hold one key.
+            let at = files.partition_point(|file| ends_before(order, &file.meta, user_key));
+            let holds = |file: &&Arc<TableFile>| order.compare(file.smallest_user_key(), user_key).is_le();
+            let Some(file) = files.get(at).filter(holds) else { continue };
+            file.with(|table| {
+                table.get(key, options, &mut |seq, kind, value: TableValue<'_>| {
+                    more = visit(seq, kind, value);
+                    more
+                })
+            })?;
         }
         Ok(())
     }

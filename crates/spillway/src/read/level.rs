@@ -6,6 +6,7 @@ use base::{Cursor, Error, InternalOrder, Result};
 use table::TableReadOptions;
 
 use super::tombstones::CoverFeed;
+use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
@@ -48,10 +49,7 @@ impl UserBounds {
     }
 
     fn exclude_below(&self, order: &InternalOrder, file: &TableFile) -> bool {
-        self.lower.as_ref().is_some_and(|lower| {
-            let ends = order.user.compare(file.largest_user_key(), lower);
-            ends.is_lt() || (ends.is_eq() && file.meta.largest_is_exclusive())
-        })
+        self.lower.as_ref().is_some_and(|lower| ends_before(&order.user, &file.meta, lower))
     }
 }
 

@@ -12,6 +12,7 @@ use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
 use super::edit::VersionEdit;
+use super::level::ends_before;
 use super::table_file::{Backing, FileMeta, TableFile};
 use super::version::Version;
 
@@ -79,19 +80,14 @@ pub fn plan(
 
 impl ExciseSpan<'_> {
     fn reaches_into(&self, order: &UserOrder, meta: &FileMeta) -> bool {
-        let ends = order.compare(meta.largest_user_key(), self.start);
-        let before = ends.is_lt() || (ends.is_eq() && meta.largest_is_exclusive());
-        !before && order.compare(meta.smallest_user_key(), self.end).is_lt()
+        !ends_before(order, meta, self.start) && order.compare(meta.smallest_user_key(), self.end).is_lt()
     }
 
     /// Whether the bounds of a table leave anything on a side.
     fn leaves(&self, order: &UserOrder, meta: &FileMeta, side: Side) -> bool {
         match side {
             Side::Left => order.compare(meta.smallest_user_key(), self.start).is_lt(),
-            Side::Right => {
-                let ends = order.compare(meta.largest_user_key(), self.end);
-                ends.is_gt() || (ends.is_eq() && !meta.largest_is_exclusive())
-            }
+            Side::Right => !ends_before(order, meta, self.end),
         }
     }
 }

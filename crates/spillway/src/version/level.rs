@@ -137,7 +137,7 @@ fn rank(order: &UserOrder, user_key: &[u8]) -> u64 {
 }
 
 /// Whether all keys of a table are below `user_key`.
-fn ends_before(order: &UserOrder, meta: &FileMeta, user_key: &[u8]) -> bool {
+pub fn ends_before(order: &UserOrder, meta: &FileMeta, user_key: &[u8]) -> bool {
     match order.compare(meta.largest_user_key(), user_key) {
         Ordering::Less => true,
         Ordering::Equal => meta.largest_is_exclusive(),

@@ -41,7 +41,8 @@ pub fn is_contradictory(ingest: &Ingest, allows_behind: bool) -> bool {
 impl Model {
     /// What is expected of an ingest of which all applies.
     pub fn verdict(&self, ingest: &Ingest, around: Circumstances) -> Verdict {
-        if is_contradictory(ingest, around.allows_behind) {
+        let batch_behind = ingest.demands.behind && !ingest.batch.is_empty();
+        if batch_behind || is_contradictory(ingest, around.allows_behind) {
             return Verdict::Refused;
         }
         let mut spans: BTreeMap<Incarnation, Vec<Span>> = BTreeMap::new();
@@ -57,9 +58,6 @@ impl Model {
                 self.verdict_of_family(ingest, family, spans, &touched, around)
             }
         };
-        if ingest.demands.behind && !spans.is_empty() && !ingest.batch.is_empty() {
-            return Verdict::Refused;
-        }
         let verdicts: Vec<Verdict> = spans.iter().map(of_family).collect();
         // What comes from behind waits for nothing that is in memory.
         let may_wait = ingest.demands.hasty && !ingest.demands.behind;

@@ -7,7 +7,7 @@ use base::FileNumber;
 
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
-use crate::compaction::span::ends_before;
+use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 

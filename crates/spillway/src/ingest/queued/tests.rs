@@ -5,11 +5,13 @@
 //!
 //! - `put KEY ...`: one write each; `delete-range START END`; `switch`: the mutable memtable is full; `seal`: and somebody
 //!   waits for its flush;
-//! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys;
+//! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys; `START~END` in a list
+//!   deletes that range;
 //! - `write KEY with ...`: an ingest, and a batch with it;
 //! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
 //! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads; `job`: as
 //!   many runs as a background flush takes;
+//! - `get KEY ...`: which of the keys are found, by each of the ways to look;
 //! - `tables`: the levels; `snapshot`, `release`; `reopen`: what the log holds is replayed.
 
 use std::fmt::Write as _;
@@ -90,7 +92,12 @@ impl World {
         self.files += 1;
         let path = PathBuf::from(format!("/{}.sst", self.files));
         let mut table = TableWriter::create(self.vfs.clone(), &path, &self.family().options()).unwrap();
-        keys.split(',').for_each(|key| table.put(key.as_bytes(), b"").unwrap());
+        for key in keys.split(',') {
+            match key.split_once('~') {
+                Some((start, end)) => table.delete_range(start.as_bytes(), end.as_bytes()).unwrap(),
+                None => table.put(key.as_bytes(), b"").unwrap(),
+            }
+        }
         table.finish().unwrap();
         path
     }
@@ -153,6 +160,26 @@ impl World {
         text + "\n"
     }
 
+    /// Which of the keys a lookup of each, a lookup of all, and an iterator find.
+    fn get(&self, keys: &[&str]) -> String {
+        let (family, options) = (self.family(), ReadOptions::default());
+        let all: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+        let each = all.iter().map(|key| self.db().get(&family, key, &options).unwrap().is_some());
+        let at_once =
+            self.db().multi_get(&family, &all, &options).unwrap().into_iter().map(|found| found.unwrap().is_some());
+        let mut iterator = self.db().iter(&family, &options).unwrap();
+        let sought = all.iter().map(|key| iterator.seek(key) && iterator.key() == *key);
+        let ways: [(&str, Vec<bool>); 3] =
+            [("get", each.collect()), ("multi-get", at_once.collect()), ("seek", sought.collect())];
+        let mut text = String::new();
+        for (way, found) in ways {
+            let found: String =
+                keys.iter().zip(found).filter(|(_, is)| *is).map(|(key, _)| format!(" {key}")).collect();
+            writeln!(text, "{way}{found}").unwrap();
+        }
+        text
+    }
+
     fn command(&mut self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         let options = WriteOptions::default();
@@ -175,6 +202,7 @@ impl World {
                 let family = self.family();
                 self.db().core().replace_memtable(&family, family.mutable_id(), 0).unwrap();
             }
+            ["get", ref keys @ ..] => return self.get(keys),
             ["tables"] => return self.tables(),
             ["keys"] => return self.keys(),
             ["reopen"] => {
