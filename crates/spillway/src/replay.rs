@@ -172,17 +172,15 @@ impl<'a> LogReplay<'a> {
 
     /// Applies a batch under the numbers from `first`.
     fn apply_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
-        if batch.clone().try_fold(0u64, |n, record| record.map(|_| n + 1))? != u64::from(batch.declared_count()) {
-            return Err(Error::corruption("a batch in the log does not hold as many records as it says"));
-        }
+        check_count(&batch)?;
         let count = u64::from(batch.declared_count());
+        if count > 0 {
+            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
+        }
         for (family, entry) in entries_of(batch, first) {
             if self.is_wanted(family, entry.seq, rocksdb_log) {
                 self.insert(family, &entry)?;
             }
-        }
-        if count > 0 {
-            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
         }
         Ok(())
     }
@@ -245,6 +243,15 @@ impl<'a> LogReplay<'a> {
         }
         Ok(())
     }
+}
+
+/// # Errors
+/// `Corruption`: a record is malformed, or there are more or fewer than the batch says.
+fn check_count(batch: &BatchReader<'_>) -> Result<()> {
+    if batch.clone().try_fold(0u64, |n, record| record.map(|_| n + 1))? == u64::from(batch.declared_count()) {
+        return Ok(());
+    }
+    Err(Error::corruption("a batch in the log does not hold as many records as it says"))
 }
 
 /// Seals the mutable memtable at `largest` and puts one with `need_bytes` of room in its place.

@@ -3,7 +3,7 @@
 
 use base::{Error, Result, SeqNo, UserOrder};
 
-use super::{LogReplay, seal};
+use super::{LogReplay, check_count, seal};
 use crate::compaction::Span;
 use crate::ingest::overlap::Coverage;
 use crate::ingest::queued::QueuedIngest;
@@ -25,12 +25,27 @@ impl LogReplay<'_> {
         if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
             return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
         }
-        self.follow(record.first, SeqNo(record.last().0.saturating_add(in_batch)))?;
+        let past_the_end = || Error::corruption("the batch beside an ingest has more entries than there are numbers");
+        let last = record.last().checked_add(in_batch).ok_or_else(past_the_end)?;
+        self.follow(record.first, last)?;
+        // Whatever becomes of the record, its numbers are not given out again: a flush may say that it was through them.
+        self.last_seq = self.last_seq.max(last);
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
+        // All of it is looked at before any is queued: salvage passes over it whole (D3).
+        let mut wanted = Vec::with_capacity(record.families.len());
         for share in &record.families {
+            let Some(family) = self.families.get(&share.family) else { continue };
+            // What was linked is where a flush put it, or where compactions have led it since.
+            if !family.has_linked(record.first, record.last()) {
+                check_bounds(&family.family.order().user, share)?;
+                self.check_tables(share)?;
+                wanted.push(share);
+            }
+        }
+        batch.as_ref().map_or(Ok(()), check_count)?;
+        for share in wanted {
             self.queue_ingest(share, shape, &given)?;
         }
-        self.last_seq = self.last_seq.max(record.last());
         match batch {
             None => Ok(()),
             Some(batch) => {
@@ -40,13 +55,9 @@ impl LogReplay<'_> {
         }
     }
 
-    fn queue_ingest(&mut self, share: &FamilyIngest, shape: IngestShape, given: &Given) -> Result<()> {
-        let (first, last) = (SeqNo(given.before.0 + 1), given.last);
-        let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
-        if family.has_linked(first, last) {
-            return Ok(()); // its tables are where a flush put them, or where compactions have led them since
-        }
-        check_bounds(&family.family.order().user, share)?;
+    /// # Errors
+    /// `Corruption`: a table is missing, or has another size.
+    fn check_tables(&self, share: &FamilyIngest) -> Result<()> {
         let paths = TablePaths(vec![self.context.dir.clone()]);
         for table in share.layers.iter().flatten() {
             let path = paths.table(table.meta.path_id, table.meta.number)?;
@@ -64,6 +75,11 @@ impl LogReplay<'_> {
                 return Err(Error::corruption(what).at_path(path));
             }
         }
+        Ok(())
+    }
+
+    fn queue_ingest(&mut self, share: &FamilyIngest, shape: IngestShape, given: &Given) -> Result<()> {
+        let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
         let ingest = QueuedIngest::new(handle.order().clone(), handle.tables().clone(), share.clone(), shape);
         ingest.set_numbers(given);
@@ -73,7 +89,7 @@ impl LogReplay<'_> {
             seal(self.context, family, given.before, 0)?;
         }
         if family.mutable.is_unused() {
-            family.mutable.advance_empty_to(last);
+            family.mutable.advance_empty_to(given.last);
         }
         family.mutable.memtable().mark_foreign();
         family.queue.insert(0, ingest);

@@ -12,3 +12,4 @@ mod logs;
 mod missing_logs;
 mod moved_logs;
 mod rocksdb_logs;
+mod salvaged_ingests;

@@ -1,0 +1,119 @@
+//! Ingests that the log tells of and that cannot be replayed, in the mode that passes over such records: nothing of one is
+//! there, and what is written afterwards stays.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use spillway::extend::{Event, EventListener};
+use spillway::options::WalRecoveryMode;
+use spillway::{
+    Db, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
+};
+use vfs::{CrashPolicy, MemoryVfs, Vfs};
+
+const DIR: &str = "/db";
+const FAMILIES: [&str; 2] = ["default", "other"];
+
+fn options(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> OpenOptions {
+    let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    options.db.wal_recovery_mode = mode;
+    options.other_families = OtherFamilies::OpenWith(Box::default());
+    options
+}
+
+fn open(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Db {
+    Db::open(DIR, &options(vfs, mode)).unwrap()
+}
+
+fn put(db: &Db, key: &str) {
+    for name in FAMILIES {
+        let family = db.family(name).unwrap();
+        db.put(&family, key.as_bytes(), b"written", &WriteOptions::synced()).unwrap();
+    }
+}
+
+/// The keys of each family.
+fn keys(db: &Db) -> [Vec<String>; 2] {
+    FAMILIES.map(|name| {
+        let mut iterator = db.iter(&db.family(name).unwrap(), &ReadOptions::default()).unwrap();
+        let mut keys = Vec::new();
+        let mut valid = iterator.seek_to_first();
+        while valid {
+            keys.push(String::from_utf8(iterator.key().to_vec()).unwrap());
+            valid = iterator.next();
+        }
+        iterator.status().unwrap();
+        keys
+    })
+}
+
+/// Takes the file system as a crash leaves it when an ingest is durable, before a flush gives its tables levels.
+struct CrashOnceIngested {
+    vfs: Arc<MemoryVfs>,
+    image: Mutex<Option<Arc<MemoryVfs>>>,
+}
+
+impl EventListener for CrashOnceIngested {
+    fn on_event(&self, event: &Event) {
+        if let Event::Ingested { .. } = event {
+            self.image.lock().get_or_insert_with(|| crashed(&self.vfs));
+        }
+    }
+}
+
+fn crashed(vfs: &Arc<MemoryVfs>) -> Arc<MemoryVfs> {
+    vfs.crash_clone(1, CrashPolicy::NothingUnsyncedKept)
+}
+
+/// A database of whose two families each has two tables in its queue, brought by one ingest, the last that the log tells of.
+/// Returns the tables too.
+fn with_queued_tables() -> (Arc<MemoryVfs>, Vec<PathBuf>) {
+    let vfs = MemoryVfs::new(1);
+    let crash = Arc::new(CrashOnceIngested { vfs: vfs.clone(), image: Mutex::default() });
+    let mut options = options(&vfs, WalRecoveryMode::PointInTime);
+    options.db.listeners.push(crash.clone());
+    let db = Db::open(DIR, &options).unwrap();
+    db.create_family("other", FamilyOptions::default()).unwrap();
+    put(&db, "before");
+    let request = |name: &str| {
+        let family = db.family(name).unwrap();
+        let files = ["1", "2"].map(|file| {
+            let path = PathBuf::from(format!("/{name}-{file}.sst"));
+            let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+            table.put(b"ingested", b"").unwrap();
+            table.finish().unwrap();
+            path
+        });
+        IngestRequest::new(family, files.to_vec())
+    };
+    db.ingest_all(&FAMILIES.map(request), &IngestOptions::default()).unwrap();
+    let whole = crash.image.lock().take().unwrap();
+    let is_table = |path: &PathBuf| path.starts_with(DIR) && path.extension().is_some_and(|name| name == "sst");
+    let tables = whole.all_files().into_iter().filter(is_table).collect();
+    (whole, tables)
+}
+
+#[test]
+fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
+    let (whole, tables) = with_queued_tables();
+    assert_eq!(tables.len(), 4);
+    let before = vec!["before".to_owned()];
+    for lost in tables {
+        let vfs = crashed(&whole);
+        vfs.remove_file(&lost).unwrap();
+        let db = open(&vfs, WalRecoveryMode::SkipAnyCorruptedRecords);
+        let salvaged = keys(&db);
+        put(&db, "after"); // by numbers that nothing else has
+        let found = keys(&open(&crashed(&vfs), WalRecoveryMode::PointInTime));
+        let expected = [before.clone(), before.clone()].map(|keys| [vec!["after".to_owned()], keys].concat());
+        assert_eq!((found, salvaged), (expected, [before.clone(), before.clone()]), "without {}", lost.display());
+    }
+}
+
+/// The tables are there: nothing is lost.
+#[test]
+fn an_ingest_that_is_whole_is_salvaged() {
+    let db = open(&with_queued_tables().0, WalRecoveryMode::SkipAnyCorruptedRecords);
+    assert_eq!(keys(&db), [(); 2].map(|()| ["before", "ingested"].map(str::to_owned).to_vec()));
+}
