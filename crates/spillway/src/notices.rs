@@ -70,23 +70,29 @@ impl Core {
 
     /// The upkeep thread's life.
     pub(crate) fn keep_up_until_closed(&self) {
-        let now = || self.context.vfs.now();
         let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
-        let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), now());
+        let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), self.context.vfs.now());
         while !self.is_closing() {
-            let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
-            let until_flush = flush_at.map(|due| due.saturating_sub(now()));
-            let limit = until_flush.into_iter().chain(until_dump).min();
-            if !self.upkeep.wait(limit) && limit == until_flush {
-                // Whatever the vfs's clock says: one in memory stands still meanwhile.
-                flush_at.into_iter().for_each(|due| self.end_flush_waits(due));
-            }
-            self.keep_up();
-            if dumps.take_due(now())
-                && let Some(statistics) = &self.context.statistics
-            {
-                tracing::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
-            }
+            self.wait_and_keep_up(&mut dumps);
+        }
+    }
+
+    /// One turn of it: waits until it is woken or something is due.
+    fn wait_and_keep_up(&self, dumps: &mut Dumps) {
+        let now = || self.context.vfs.now();
+        let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
+        let until_flush = flush_at.map(|due| due.saturating_sub(now()));
+        let limit = until_flush.into_iter().chain(until_dump).min();
+        // Whatever the vfs's clock says: one in memory stands still meanwhile.
+        let has_waited = !self.upkeep.wait(limit) && limit == until_flush;
+        if let Some(due) = flush_at.filter(|due| has_waited || *due <= now()) {
+            self.end_flush_waits(due);
+        }
+        self.keep_up();
+        if dumps.take_due(now())
+            && let Some(statistics) = &self.context.statistics
+        {
+            tracing::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
         }
     }
 }
@@ -120,7 +126,36 @@ impl Dumps {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use vfs::{MemoryVfs, Vfs};
+
     use super::*;
+    use crate::{Db, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
+
+    /// Upkeep is woken all the time where there is much to do.
+    #[test]
+    fn a_flush_that_waited_long_enough_is_not_put_off_by_whoever_wakes_upkeep() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("a new database, without threads");
+        let table = PathBuf::from("/one.sst");
+        let mut writer = TableWriter::create(vfs.clone(), &table, &FamilyOptions::default()).expect("new");
+        writer.put(b"key", b"ingested").expect("a key");
+        writer.finish().expect("a table");
+        vfs.set_runs_inline(false); // or its flush would not wait
+        db.ingest(&db.default_family(), &[table], &IngestOptions::default()).expect("ingested");
+        let mut dumps = Dumps::every(Duration::ZERO, vfs.now());
+        let core = db.core();
+        core.upkeep.raise();
+        core.wait_and_keep_up(&mut dumps);
+        assert!(core.next_flush_at().is_some(), "it is not due");
+        vfs.sleep(Duration::from_secs(10));
+        core.upkeep.raise();
+        core.wait_and_keep_up(&mut dumps);
+        assert_eq!(core.next_flush_at(), None);
+        vfs.set_runs_inline(true);
+    }
 
     #[test]
     fn dumps_come_once_a_period() {
