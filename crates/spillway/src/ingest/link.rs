@@ -50,6 +50,12 @@ impl Linked {
         edit
     }
 
+    /// The tables that somebody ingested.
+    fn ingested(&self) -> impl Iterator<Item = &Placed> {
+        let is_own = |number| self.flushed.contains(&number) || self.written.iter().any(|table| table.number == number);
+        self.placed.iter().filter(move |placed| !is_own(placed.meta.number))
+    }
+
     fn discard(&self, context: &Context) {
         self.written.iter().for_each(|table| remove_table(context, table));
     }
@@ -174,8 +180,7 @@ impl Core {
             tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
             Event::TablePlaced { family: family.to_owned(), table, level, bytes }
         };
-        let is_ingested = |placed: &&Placed| !linked.flushed.contains(&placed.meta.number);
-        linked.placed.iter().filter(is_ingested).map(note).collect()
+        linked.ingested().map(note).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod common;
 mod compactions;
 mod corners;
 mod options;
+mod placed;
 mod room;
 mod states;
 mod told;

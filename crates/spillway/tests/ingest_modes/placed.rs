@@ -1,0 +1,70 @@
+//! Which levels ingested tables were given, as statistics and listeners are told.
+
+use std::sync::Arc;
+
+use base::extend::Event;
+use base::metrics::Ticker;
+use parking_lot::Mutex;
+use spillway::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest};
+
+use super::common::{MODES, World, mode, name};
+
+/// The levels that listeners are told of, as they come.
+fn levels_told(world: &World) -> Arc<Mutex<Vec<usize>>> {
+    let levels = Arc::new(Mutex::new(Vec::new()));
+    let told = levels.clone();
+    world.whenever(move |_, event| {
+        if let Event::TablePlaced { level, .. } = event {
+            told.lock().push(*level);
+        }
+    });
+    levels
+}
+
+/// Tables that were counted as given level 0, the last level, and one between.
+fn counts(world: &World) -> [u64; 3] {
+    let statistics = world.db.statistics().expect("asked for");
+    [Ticker::IngestPlacedL0, Ticker::IngestPlacedMiddle, Ticker::IngestPlacedLast]
+        .map(|ticker| statistics.count(ticker))
+}
+
+#[test]
+fn each_table_is_told_with_its_level() {
+    for ingest in MODES {
+        let world = World::with(|options| {
+            options.families.iter_mut().for_each(|(_, family)| family.level_compaction_dynamic_level_bytes = false);
+        });
+        let told = levels_told(&world);
+        let bring = |file: &str, keys| {
+            world.ingest(world.table(file, keys, file), &mode(ingest)).expect("ingested");
+            world.flush();
+        };
+        bring("empty", 0..10);
+        bring("over the last", 5..15);
+        bring("apart", 100..110);
+        world.put(7, "flushed");
+        world.flush();
+        bring("over level 0", 6..8);
+        assert_eq!((&**told.lock(), counts(&world)), (&[6, 5, 6, 0][..], [1, 1, 2]), "{ingest:?}");
+    }
+}
+
+/// Nobody ingested the tombstone that an excise leaves where a snapshot still sees what it removes.
+#[test]
+fn the_tombstone_of_an_excise_is_no_ingested_table() {
+    for ingest in [IngestMode::Flushable, IngestMode::Direct] {
+        let world = World::inline();
+        world.put_all(0..100, "old");
+        world.flush();
+        world.db.compact_range(&world.family, None, None, &CompactRangeOptions::default()).expect("compacted");
+        let snapshot = world.db.snapshot();
+        let told = levels_told(&world);
+        let excise = Some((name(10).into_bytes(), name(20).into_bytes()));
+        let request = IngestRequest { excise, ..IngestRequest::new(world.family.clone(), Vec::new()) };
+        world.db.ingest_all(&[request], &mode(ingest)).expect("excised");
+        world.flush();
+        let tombstones = world.db.levels(&world.family)[0].files;
+        assert_eq!((tombstones, &**told.lock(), counts(&world)), (1, &[][..], [0; 3]), "{ingest:?}");
+        drop(snapshot);
+    }
+}
