@@ -61,6 +61,15 @@ impl Core {
     /// # Errors
     /// A failure of the MANIFEST, after which the database is read-only (D4).
     pub fn install_all(&self, changes: Vec<Change<'_>>) -> Result<Vec<bool>> {
+        self.install_all_noting(changes, &mut || {})
+    }
+
+    /// As [`install_all`](Self::install_all). `writes` is called before the MANIFEST is written, and not where that does not
+    /// come about: from there on it may name what the changes add, whatever error is returned.
+    ///
+    /// # Errors
+    /// As [`install_all`](Self::install_all).
+    pub fn install_all_noting(&self, changes: Vec<Change<'_>>, writes: &mut dyn FnMut()) -> Result<Vec<bool>> {
         let mut manifest = self.manifest.lock();
         // Only the holder of the manifest lock changes versions, so what stands now stands until the swap below.
         let (standing, stood) = self.standing(changes);
@@ -83,6 +92,7 @@ impl Core {
             edit.log_row = log_row;
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writes();
         writer.commit(&edits).inspect_err(|e| self.fail(e))?;
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)

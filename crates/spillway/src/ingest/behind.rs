@@ -51,8 +51,8 @@ impl Core {
         let published = self.pipeline.published_log();
         self.logs.sync_through(published, || published).inspect_err(|e| self.fail(e))?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
-        prepared.keep(); // after an error the MANIFEST may name them all the same
-        let installed = self.install_all(changes)?;
+        // Once it is being written the MANIFEST may name them, whatever error comes.
+        let installed = self.install_all_noting(changes, &mut || prepared.keep())?;
         let gone = prepared.shares().iter().zip(&installed).filter(|(_, installed)| !**installed);
         for table in gone.flat_map(|((_, share), _)| share.layers.iter().flatten()) {
             remove_table(&self.context, &table.meta); // nothing names it
@@ -101,4 +101,58 @@ fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {
     let mut edit = VersionEdit::new(family.id());
     edit.added.extend(share.layers.iter().flatten().map(|table| (last, numbered(table.meta.clone(), SeqNo::ZERO))));
     Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[] }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+
+    use super::*;
+    use crate::{
+        Db, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions, PreparedIngest, TableWriter,
+    };
+
+    /// A database, and a table that is prepared to come in behind it.
+    fn prepared(vfs: &Arc<FaultVfs>) -> (Db, PreparedIngest) {
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.allow_ingest_behind = true;
+        let db = Db::open("/db", &options).expect("a new database");
+        let file = PathBuf::from("/one.sst");
+        let mut table = TableWriter::create(vfs.clone(), &file, &FamilyOptions::default()).expect("new");
+        table.put(b"key", b"behind").expect("a key");
+        table.finish().expect("a table");
+        let request = IngestRequest::new(db.default_family(), vec![file]);
+        let options = IngestOptions { ingest_behind: true, ..IngestOptions::default() };
+        let prepared = db.prepare_ingest(&[request], &options, &IngestProgress::default()).expect("prepared");
+        (db, prepared)
+    }
+
+    fn tables(vfs: &FaultVfs) -> usize {
+        vfs.read_dir(Path::new("/db")).expect("listed").iter().filter(|name| name.ends_with(".sst")).count()
+    }
+
+    #[test]
+    fn nothing_is_left_where_the_manifest_was_not_written() {
+        let vfs = FaultVfs::new(MemoryVfs::new(1));
+        let (db, prepared) = prepared(&vfs);
+        assert_eq!(tables(&vfs), 1);
+        *db.core().manifest.lock() = None; // as a close leaves it
+        let error = db.commit_ingest(prepared).expect_err("closed");
+        assert_eq!((error.kind(), tables(&vfs)), (ErrorKind::Closed, 0), "{error}");
+    }
+
+    #[test]
+    fn tables_stay_where_nobody_knows_whether_the_manifest_names_them() {
+        for fault in [Fault::Error(FaultCode::Io), Fault::ErrorAfter(FaultCode::Io)] {
+            for operation in [Operation::Write, Operation::Sync] {
+                let vfs = FaultVfs::new(MemoryVfs::new(1));
+                let (db, prepared) = prepared(&vfs);
+                vfs.inject(Rule::new(fault).on(operation).path("MANIFEST"));
+                let error = db.commit_ingest(prepared).expect_err("the MANIFEST cannot be written");
+                assert_eq!((error.kind(), tables(&vfs)), (ErrorKind::Io, 1), "{fault:?} {operation:?}: {error}");
+            }
+        }
+    }
 }
