@@ -53,6 +53,8 @@ impl Core {
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
         // Once it is being written the MANIFEST may name them, whatever error comes.
         let installed = self.install_all_noting(changes, &mut || prepared.keep())?;
+        drop(reserved);
+        self.tell_placed_behind(prepared, &installed);
         let gone = prepared.shares().iter().zip(&installed).filter(|(_, installed)| !**installed);
         for table in gone.flat_map(|((_, share), _)| share.layers.iter().flatten()) {
             remove_table(&self.context, &table.meta); // nothing names it
@@ -61,6 +63,15 @@ impl Core {
             return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
         }
         Ok(())
+    }
+
+    fn tell_placed_behind(&self, prepared: &PreparedIngest, installed: &[bool]) {
+        for ((family, share), _) in prepared.shares().iter().zip(installed).filter(|(_, installed)| **installed) {
+            let levels = family.options().num_levels;
+            for table in share.layers.iter().flatten() {
+                self.context.notify(&self.note_placed(family, (levels - 1, levels), &table.meta));
+            }
+        }
     }
 
     fn reserve_behind(&self, family: &Arc<Family>, share: &FamilyIngest) -> Result<u64> {

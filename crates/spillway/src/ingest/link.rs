@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
-use base::metrics::{Histogram, Ticker, record, tick};
+use base::metrics::{Histogram, record};
 use base::{Error, FileNumber, Result};
 
 use super::placement::{Placed, Placement, TableProbe};
@@ -102,7 +102,7 @@ impl Core {
                 self.context.flushes.note(&self.context.statistics, FlushWay::Link);
                 let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.context.statistics, Histogram::IngestLink, micros);
-                return Ok(self.note_placed(plan, &linked));
+                return Ok(self.note_all_placed(plan, &linked));
             }
             linked.discard(&self.context);
             self.check_still_queued(plan).inspect_err(|_| discard())?;
@@ -166,20 +166,10 @@ impl Core {
         }
     }
 
-    /// Counts the tables; returns what listeners are to be told.
-    fn note_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
-        let family = plan.family.name();
-        let note = |Placed { level, meta, .. }: &Placed| {
-            let ticker = match level {
-                0 => Ticker::IngestPlacedL0,
-                _ if level + 1 == plan.version.num_levels() => Ticker::IngestPlacedLast,
-                _ => Ticker::IngestPlacedMiddle,
-            };
-            tick(&self.context.statistics, ticker, 1);
-            let (table, level, bytes) = (meta.number, *level, meta.file_bytes);
-            tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
-            Event::TablePlaced { family: family.to_owned(), table, level, bytes }
-        };
+    /// Counts the ingested tables; returns what listeners are to be told.
+    fn note_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
+        let levels = plan.version.num_levels();
+        let note = |Placed { level, meta, .. }: &Placed| self.note_placed(&plan.family, (*level, levels), meta);
         linked.ingested().map(note).collect()
     }
 }

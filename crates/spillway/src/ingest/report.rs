@@ -9,6 +9,8 @@ use base::metrics::{Histogram, Ticker, record, tick};
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
 use crate::core::Core;
+use crate::family::Family;
+use crate::version::table_file::FileMeta;
 use crate::write::join::Joined;
 
 /// The way that an ingest took.
@@ -101,6 +103,20 @@ impl IngestReport {
 }
 
 impl Core {
+    /// Counts a table that was given one of so many levels; returns what listeners are to be told, once the caller holds
+    /// nothing that they might wait for.
+    pub(super) fn note_placed(&self, family: &Family, (level, levels): (usize, usize), meta: &FileMeta) -> Event {
+        let ticker = match level {
+            0 => Ticker::IngestPlacedL0,
+            _ if level + 1 == levels => Ticker::IngestPlacedLast,
+            _ => Ticker::IngestPlacedMiddle,
+        };
+        tick(&self.context.statistics, ticker, 1);
+        let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
+        tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
+        Event::TablePlaced { family: family.to_owned(), table, level, bytes }
+    }
+
     /// Counts an ingest, and tells the listeners.
     pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
         self.ingest_waits.bound(report.locked_for);

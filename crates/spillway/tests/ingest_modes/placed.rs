@@ -49,6 +49,16 @@ fn each_table_is_told_with_its_level() {
     }
 }
 
+#[test]
+fn what_comes_from_behind_is_told_too() {
+    let world = World::with(|options| options.db.allow_ingest_behind = true);
+    let told = levels_told(&world);
+    let options = IngestOptions { ingest_behind: true, ..IngestOptions::default() };
+    let files = [world.table("a", 0..10, "behind"), world.table("b", 20..30, "behind")];
+    world.db.ingest(&world.family, &files, &options).expect("ingested");
+    assert_eq!((&**told.lock(), counts(&world)), (&[6, 6][..], [0, 0, 2]));
+}
+
 /// Nobody ingested the tombstone that an excise leaves where a snapshot still sees what it removes.
 #[test]
 fn the_tombstone_of_an_excise_is_no_ingested_table() {
