@@ -181,7 +181,8 @@ impl Core {
                 None => joining.push(of_batch),
             }
         }
-        Ok(())
+        // Here, where no gate and no latch keeps writers out.
+        joining.iter_mut().filter(|joining| joining.coverage.is_none()).try_for_each(|joining| self.make_fresh(joining))
     }
 
     /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
@@ -239,5 +240,39 @@ impl<'a> AtOnce<'a> {
     fn let_others_go_on(self, options: &IngestOptions) -> (HeldEntries<'a>, Option<LatchGuard<'a>>) {
         let gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst).then_some(self.way.latch);
         (self.held, gate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
+
+    /// Before the gate is closed, that is: nobody waits while a memtable is made.
+    #[test]
+    fn memtables_over_a_batch_are_made_before_anything_is_locked() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("a new database");
+        let other = db.create_family("other", FamilyOptions::default()).expect("created");
+        let file = PathBuf::from("/one.sst");
+        let mut table = TableWriter::create(vfs, &file, &FamilyOptions::default()).expect("new");
+        table.put(b"key", b"value").expect("a key");
+        table.finish().expect("a table");
+        let request = IngestRequest::new(db.default_family(), vec![file]);
+        let options = IngestOptions { mode: IngestMode::Blocking, ..IngestOptions::default() };
+        let prepared = db.prepare_ingest(&[request], &options, &IngestProgress::default()).expect("prepared");
+        let fresh_of = |families: &[&Arc<Family>]| {
+            let mut batch = WriteBatch::new();
+            families.iter().for_each(|family| batch.put(family.id(), b"key", b"beside"));
+            let ingest = db.core().ingest_of(&prepared, Some(&batch)).expect("indexed");
+            ingest.joining.iter().map(|joining| joining.fresh.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(fresh_of(&[&other]), [false, true]);
+        assert_eq!(fresh_of(&[&db.default_family()]), [true]);
     }
 }

@@ -159,7 +159,8 @@ impl Core {
         }
     }
 
-    fn make_fresh(&self, joining: &mut Joining) -> Result<()> {
+    /// Makes the memtable that may take over, unless there is one already. Off every lock.
+    pub(crate) fn make_fresh(&self, joining: &mut Joining) -> Result<()> {
         if joining.fresh.is_none() {
             joining.fresh = Some(match self.take_spare(joining.family.id(), 0) {
                 Some(spare) => spare,
