@@ -237,7 +237,7 @@ fn waits(report: &IngestReport) -> String {
     let (committed, waited) = (report.committed_in, report.waited_for);
     match report.way {
         IngestWay::Queued | IngestWay::Behind => {
-            format!("other writers waited {} at the most", time(report.locked_for))
+            format!("other writers waited {} at the most", time(report.held_up_for))
         }
         IngestWay::FlushFirst if report.flushes > 0 => format!(
             "closed to all writers for {}, and for a part of the {} before that it waited for flushes",
@@ -282,6 +282,7 @@ fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
         "sync_us": report.synced_in.as_micros() as u64,
         "placed_us": report.placed_in.as_micros() as u64,
         "commit_lock_ns": report.locked_for.as_nanos() as u64,
+        "held_up_ns": report.held_up_for.as_nanos() as u64,
     });
     Ok(writeln!(out, "{line}")?)
 }

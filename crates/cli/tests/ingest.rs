@@ -56,7 +56,9 @@ fn json_says_the_same_in_one_line() {
     assert_eq!((&line["first_number"], &line["last_number"]), (&4.into(), &4.into()));
     assert_eq!((&line["families_under"], &line["families_above"]), (&1.into(), &0.into()));
     assert_eq!((&line["way"], &line["flushes"]), (&"queued".into(), &0.into()));
-    assert!(line["commit_us"].as_u64().unwrap() > 0 && line["commit_lock_ns"].as_u64().unwrap() > 0, "{line}");
+    let number = |name: &str| line[name].as_u64().unwrap();
+    assert!(number("commit_us") > 0 && number("commit_lock_ns") > 0, "{line}");
+    assert!(number("held_up_ns") > number("commit_lock_ns"), "{line}");
 }
 
 #[test]

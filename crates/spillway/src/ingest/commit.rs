@@ -102,20 +102,23 @@ impl Core {
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
+        let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
+        // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
         let unfinished = Unfinished::new(self, joined.ticket);
         prepared.keep();
-        for (_, queued) in &ingest.entries {
-            queued.layers(); // made here, where no lock is held
-        }
         ingest.record.first = SeqNo(joined.given.before.0 + 1);
         IngestRecord::renumber(&mut ingest.encoded, ingest.record.first);
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
-        report.note_joined(&joined, ingest.joining.len());
+        report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
+        drop(std::mem::take(&mut joined.old_views));
+        self.give_back_fresh(&mut ingest.joining);
+        for (_, queued) in &ingest.entries {
+            queued.layers(); // made here, where no lock is held
+        }
         self.pipeline.wait_visible(joined.given.last)?;
         let start = self.context.vfs.now();
         self.sync_write(joined.given.log_end)?;

@@ -207,9 +207,9 @@ pub(crate) fn numbered(mut table: FileMeta, number: SeqNo) -> FileMeta {
         if let Some((user_key, trailer)) = key::split(bound) {
             // The exclusive end of a range tombstone is above every number as it is.
             if trailer != key::pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8) {
-                let mut renumbered = Vec::with_capacity(bound.len());
-                key::append(&mut renumbered, user_key, number, trailer as u8);
-                *bound = renumbered;
+                let user_key_bytes = user_key.len();
+                bound.truncate(user_key_bytes);
+                key::append(bound, b"", number, trailer as u8);
             }
         }
     }

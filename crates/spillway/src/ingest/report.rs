@@ -11,7 +11,7 @@ use super::prepare::PreparedIngest;
 use crate::core::Core;
 use crate::family::Family;
 use crate::version::table_file::FileMeta;
-use crate::write::join::Joined;
+use crate::write::join::{Joined, LockTimes};
 
 /// The way that an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +76,12 @@ pub struct IngestReport {
     /// Time until it could take numbers: waits because flushes or compactions were behind, for other ingests, and for the
     /// flushes that it needed.
     pub waited_for: Duration,
-    /// Time under the commit lock. In mode `flushable` no writer can have been held up for longer.
+    /// Time under the commit lock.
     pub locked_for: Duration,
+    /// Time from when it took the commit lock until it was in the log, and that under the lock in attempts before. Writers
+    /// stood before the lock meanwhile, or had later numbers and waited to be visible: in mode `flushable` none can have been
+    /// held up for longer.
+    pub held_up_for: Duration,
     /// Time until the log was synced.
     pub synced_in: Duration,
     /// Time in which its tables were given levels, where the call did that.
@@ -95,10 +99,13 @@ impl IngestReport {
         }
     }
 
-    pub(super) fn note_joined(&mut self, joined: &Joined, families: usize) {
+    /// `finished` is when it was in the log, and did not keep later writes from being visible any more.
+    pub(super) fn note_joined(&mut self, joined: &Joined, families: usize, finished: Duration) {
         (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
         (self.under, self.above) = (joined.under, families - joined.under);
-        self.locked_for = joined.locked;
+        let LockTimes { joined_at, joined_for, in_vain_for } = joined.lock;
+        self.locked_for = in_vain_for + joined_for;
+        self.held_up_for = in_vain_for + finished.saturating_sub(joined_at);
     }
 }
 
@@ -119,7 +126,7 @@ impl Core {
 
     /// Counts an ingest, and tells the listeners.
     pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
-        self.ingest_waits.bound(report.locked_for);
+        self.ingest_waits.bound(report.held_up_for);
         let statistics = &self.context.statistics;
         match report.way.ticker() {
             Some(ticker) => tick(statistics, ticker, 1),

@@ -1,5 +1,9 @@
 //! How long writers waited because of ingests: in mode `blocking` and `flush-first` at the gate, in mode `direct` at a
-//! latch, and in every mode, at the most, as long as the ingest held the commit lock.
+//! latch, and in every mode, at the most, from when the ingest took the commit lock until it was in the log: whoever is
+//! numbered behind it is not visible before.
+//!
+//! Not counted: the state lock, which a writer takes where it replaces a full memtable, and the ingest that joins the queues
+//! a little longer than the commit lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,11 +11,11 @@ use std::time::Duration;
 /// What writers waited for ingests, since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestWaitReport {
-    /// Writes that an ingest stopped: at a latch or the gate. The commit lock is not counted here.
+    /// Writes that an ingest stopped: at a latch or the gate. Those behind its numbers are not counted here.
     pub waits: u64,
     /// How long those waited together.
     pub total: Duration,
-    /// The longest that any writer can have waited because of one ingest, the commit lock included.
+    /// The longest that any writer can have waited because of one ingest, behind its numbers or at the commit lock included.
     pub longest: Duration,
 }
 
@@ -31,7 +35,7 @@ impl IngestWaits {
         self.bound(wait);
     }
 
-    /// Writers may have waited as long as that, and no longer: the commit lock was held.
+    /// Writers may have waited as long as that, and no longer: the commit lock was held, or numbers were not visible.
     pub fn bound(&self, wait: Duration) {
         self.longest_nanos.fetch_max(nanos(wait), Ordering::Relaxed);
     }

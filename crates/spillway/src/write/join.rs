@@ -78,23 +78,34 @@ pub(crate) struct JoinRequest<'a> {
     pub noted: &'a dyn Fn(&Given),
 }
 
+/// Space for a record.
+type InLog = (Arc<ActiveLog>, Reservation);
+
 /// A change that has numbers and stands in the queues.
 pub(crate) struct Joined {
     pub ticket: Ticket,
     pub given: Given,
-    pub record: Option<(Arc<ActiveLog>, Reservation)>,
+    pub record: Option<InLog>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
     /// A family has something to flush that is not being flushed.
     pub wants_flush: bool,
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
-    /// How long the commit lock was held.
-    pub locked: Duration,
+    pub lock: LockTimes,
+    /// To be dropped off the locks, and once the change is finished: later writes wait for that.
+    pub old_views: Vec<Arc<ReadView>>,
 }
 
-/// The views before are to be dropped off the locks.
-type JoinedWithOldViews = (Joined, Vec<Arc<ReadView>>);
+/// How long a change had the commit lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockTimes {
+    /// When it took the lock under which it joined.
+    pub joined_at: Duration,
+    pub joined_for: Duration,
+    /// In all attempts before.
+    pub in_vain_for: Duration,
+}
 
 /// What a family's queue is to be, made before the commit lock is taken: copying a long queue touches a cold line for each
 /// entry, and writers wait for that lock.
@@ -118,6 +129,8 @@ impl Core {
     /// Numbers a change and puts its entries into their queues: under the mutable memtable where nothing of theirs is in
     /// it, above it with a fresh one on top otherwise.
     ///
+    /// What it has no use for it leaves in `request`, to be [given back](Self::give_back_fresh), and in what it returns.
+    ///
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
     pub(crate) fn join_queues(&self, mut request: JoinRequest<'_>) -> Result<Joined> {
@@ -133,28 +146,35 @@ impl Core {
             }
         }
         let mut clearance = Clearance::default();
+        let mut in_vain_for = Duration::ZERO;
         loop {
             self.check_writable()?;
-            match self.try_join(&mut request, &clearance)? {
-                Ok((joined, old_views)) => {
-                    drop(old_views);
-                    self.give_back_fresh(request.joining);
+            let (retry, locked_for) = match self.try_join(&mut request, &clearance)? {
+                Ok(mut joined) => {
+                    joined.lock.in_vain_for = in_vain_for;
                     return Ok(joined);
                 }
-                Err(Retry::Latched) => {
+                Err(retry) => retry,
+            };
+            in_vain_for += locked_for;
+            if !request.waiter.is_writer {
+                self.ingest_waits.bound(in_vain_for);
+            }
+            match retry {
+                Retry::Latched => {
                     self.give_back_fresh(request.joining); // for others, as long as this waits
                     let keys: Vec<KeyRange<'_>> = request.joining.iter().flat_map(Joining::keys).collect();
                     clearance = self.clear_of_latches(&keys, request.waiter)?;
                 }
-                Err(Retry::PipelineFull) => {
+                Retry::PipelineFull => {
                     clearance.give_back_pass();
                     backoff.snooze();
                 }
-                Err(Retry::LogFull(log)) => {
+                Retry::LogFull(log) => {
                     clearance.give_back_pass();
                     self.roll_log(&log, request.record_bytes.unwrap_or(0) as u64)?;
                 }
-                Err(Retry::Fresh(at)) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
+                Retry::Fresh(at) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
             }
         }
     }
@@ -170,8 +190,8 @@ impl Core {
         Ok(())
     }
 
-    /// Memtables that were not needed are spares again.
-    fn give_back_fresh(&self, joining: &mut [Joining]) {
+    /// Memtables that were not needed are spares again. Takes the state lock: for whoever has no unfinished number.
+    pub(crate) fn give_back_fresh(&self, joining: &mut [Joining]) {
         let mut unused = Vec::new();
         for joining in joining.iter_mut() {
             let Some(fresh) = joining.fresh.take() else { continue };
@@ -189,14 +209,57 @@ impl Core {
         &self,
         request: &mut JoinRequest<'_>,
         clearance: &Clearance<'_>,
-    ) -> Result<Result<JoinedWithOldViews, Retry>> {
+    ) -> Result<Result<Joined, (Retry, Duration)>> {
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
         let mut state = self.state.lock();
         let mut staged = self.stage(request.joining, &mut state)?;
         let mut old_views = Vec::with_capacity(staged.len());
         let mut commit = self.commit.lock();
-        let start = self.context.vfs.now();
+        let joined_at = self.context.vfs.now();
+        let (given, record) = match self.give(request, clearance, &mut staged, (&mut state, &commit))? {
+            Ok(given) => given,
+            Err(retry) => {
+                drop(commit);
+                return Ok(Err((retry, self.context.vfs.now().saturating_sub(joined_at))));
+            }
+        };
+        commit.last_seq = given.last;
+        (request.noted)(&given);
+        for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
+            // Before its record is written: whoever finds the memtable alone would miss what joins.
+            self.family_state(&mut state, joining.family.id())?.mutable.memtable().mark_foreign();
+        }
+        let ticket = self.pipeline.enter(given.last, given.log_end, request.bounds);
+        let under = staged.iter().filter(|staged| staged.goes_under).count();
+        let mut begins_wait = false;
+        for (joining, staged) in request.joining.iter_mut().zip(staged) {
+            let family = self.family_state(&mut state, joining.family.id())?;
+            begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(joined_at);
+            if family.waits_for_compactions() {
+                self.context.pace.set_behind(true); // until a version says otherwise
+            }
+            old_views.push(self.place(joining, staged, &given, family));
+        }
+        let joined_for = self.context.vfs.now().saturating_sub(joined_at);
+        drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
+        let wants_flush = request.joining.iter().any(|joining| {
+            let family = state.families.get(&joining.family.id());
+            family.is_some_and(|family| !family.flushing && wants_flush(family))
+        });
+        drop::<parking_lot::MutexGuard<'_, State>>(state);
+        let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
+        Ok(Ok(Joined { ticket, given, record, under, wants_flush, begins_wait, lock, old_views }))
+    }
+
+    /// Decides where the entries go, and what numbers and which space of the log they are given. Under both locks.
+    fn give(
+        &self,
+        request: &JoinRequest<'_>,
+        clearance: &Clearance<'_>,
+        staged: &mut [Staged],
+        (state, commit): (&mut State, &CommitState),
+    ) -> Result<Result<(Given, Option<InLog>), Retry>> {
         let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
         if request.latch.is_none() && !self.latches.lets_pass(clearance) {
             return Ok(Err(Retry::Latched));
@@ -204,8 +267,8 @@ impl Core {
         if !self.pipeline.has_room() {
             return Ok(Err(Retry::PipelineFull));
         }
-        for (at, (joining, staged)) in request.joining.iter().zip(&mut staged).enumerate() {
-            staged.goes_under = self.goes_under(joining, request.latch.is_some(), &mut state)?;
+        for (at, (joining, staged)) in request.joining.iter().zip(staged).enumerate() {
+            staged.goes_under = self.goes_under(joining, request.latch.is_some(), state)?;
             if !staged.goes_under && joining.fresh.is_none() {
                 return Ok(Err(Retry::Fresh(at)));
             }
@@ -219,33 +282,9 @@ impl Core {
             Some(Some(reservation)) => Some((log, reservation)),
             Some(None) => return Ok(Err(Retry::LogFull(log))),
         };
-        let given = Given { before, last, log_end: record.as_ref().map_or(0, |(log, r)| log.position(r)) };
         assert!(last > before, "sequence numbers only grow (S1, S3)");
-        commit.last_seq = last;
-        (request.noted)(&given);
-        for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
-            // Before its record is written: whoever finds the memtable alone would miss what joins.
-            self.family_state(&mut state, joining.family.id())?.mutable.memtable().mark_foreign();
-        }
-        let ticket = self.pipeline.enter(last, given.log_end, request.bounds);
-        let under = staged.iter().filter(|staged| staged.goes_under).count();
-        let mut begins_wait = false;
-        for (joining, staged) in request.joining.iter_mut().zip(staged) {
-            let family = self.family_state(&mut state, joining.family.id())?;
-            begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(start);
-            if family.waits_for_compactions() {
-                self.context.pace.set_behind(true); // until a version says otherwise
-            }
-            old_views.push(self.place(joining, staged, &given, family));
-        }
-        let locked = self.context.vfs.now().saturating_sub(start);
-        drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
-        let wants_flush = request.joining.iter().any(|joining| {
-            let family = state.families.get(&joining.family.id());
-            family.is_some_and(|family| !family.flushing && wants_flush(family))
-        });
-        drop::<parking_lot::MutexGuard<'_, State>>(state);
-        Ok(Ok((Joined { ticket, given, record, under, wants_flush, begins_wait, locked }, old_views)))
+        let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
+        Ok(Ok((Given { before, last, log_end }, record)))
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use base::extend::Event;
-use spillway::{Db, ErrorKind, IngestMode, IngestOptions};
+use spillway::{Db, ErrorKind, IngestMode, IngestOptions, IngestRequest};
 
 use super::common::{MODES, World, mode, put, put_now};
 
@@ -169,4 +169,22 @@ fn an_ingest_that_may_not_wait_does_not_wait_for_a_closed_gate() {
         });
         assert!(world.ingest(file, &mode(first)).expect("ingested").flushes > 0);
     }
+}
+
+/// In memory the clock goes on by a microsecond each time that somebody looks at it.
+#[test]
+fn the_commit_lock_is_counted_each_time_that_it_is_taken() {
+    let world = World::inline();
+    let plain = world.ingest(world.table("plain", 0..5, "new"), &mode(IngestMode::Flushable)).expect("ingested");
+    // Its record does not fit into what is left of the log: it takes the lock, and takes it again with a fresh log.
+    let value = "x".repeat(60 << 10);
+    world.put_all(100..103, &value);
+    let excise = Some((vec![b'l'; 40 << 10], vec![b'm'; 40 << 10]));
+    let request = IngestRequest { excise, ..world.request(world.table("long", 10..15, "new")) };
+    let again = world.db.ingest_all(&[request], &mode(IngestMode::Flushable)).expect("ingested");
+    assert!(plain.locked_for < again.locked_for, "{plain:?} {again:?}");
+    for report in [&plain, &again] {
+        assert!(report.locked_for < report.held_up_for && report.held_up_for < report.committed_in, "{report:?}");
+    }
+    assert_eq!(world.db.ingest_waits().longest, again.held_up_for);
 }
