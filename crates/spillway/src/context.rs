@@ -1,14 +1,14 @@
 //! What a running job may use of the database: nothing that a lock guards.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::options::DbOptions;
 use base::{FileNumber, SeqNo};
-use vfs::Vfs;
+use vfs::{FileIdentity, Vfs};
 
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
@@ -43,6 +43,8 @@ impl FileNumbers {
 pub struct Context {
     pub vfs: Arc<dyn Vfs>,
     pub dir: PathBuf,
+    /// Which directories are the database's, whatever names they have; asked for once.
+    pub own_dirs: OnceLock<Vec<FileIdentity>>,
     pub options: DbOptions,
     pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,

@@ -22,27 +22,64 @@ use crate::tasks;
 /// Wakes one thread that waits for something to do. A leaf lock: raised under any other.
 #[derive(Default)]
 pub(crate) struct Signal {
-    raised: Mutex<bool>,
+    state: Mutex<SignalState>,
     changed: Condvar,
 }
 
+#[derive(Default)]
+struct SignalState {
+    raised: bool,
+    /// The thread that waits looks again before long.
+    looks_soon: bool,
+}
+
+/// For so long after it was raised, and so often, the thread that waits looks by itself.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS: u32 = 10;
+
 impl Signal {
     pub fn raise(&self) {
-        *self.raised.lock() = true;
+        self.state.lock().raised = true;
         self.changed.notify_one();
+    }
+
+    /// As [`raise`](Self::raise), for what may wait some milliseconds: nobody is woken who looks soon anyway, since that costs
+    /// whoever does it more than many a task takes.
+    pub fn raise_soon(&self) {
+        let mut state = self.state.lock();
+        state.raised = true;
+        if !state.looks_soon {
+            self.changed.notify_one();
+        }
     }
 
     /// Waits until it is raised, and lowers it; no longer than `limit`. Whether it was raised.
     pub fn wait(&self, limit: Option<Duration>) -> bool {
-        let mut raised = self.raised.lock();
-        while !*raised {
+        let mut state = self.state.lock();
+        let mut left = limit;
+        for look in 0..=LOOKS {
+            let is_short = look < LOOKS;
+            let step = if is_short { Some(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY))) } else { left };
+            state.looks_soon = is_short;
+            self.wait_once(&mut state, step);
+            state.looks_soon = false;
+            left = left.map(|left| left.saturating_sub(LOOK_EVERY));
+            if state.raised || left.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+        }
+        std::mem::take(&mut state.raised)
+    }
+
+    /// Until it is raised, or `limit` is over.
+    fn wait_once(&self, state: &mut MutexGuard<'_, SignalState>, limit: Option<Duration>) {
+        while !state.raised {
             match limit {
-                None => self.changed.wait(&mut raised),
-                Some(limit) if self.changed.wait_for(&mut raised, limit).timed_out() => break,
+                None => self.changed.wait(state),
+                Some(limit) if self.changed.wait_for(state, limit).timed_out() => break,
                 Some(_) => {}
             }
         }
-        std::mem::take(&mut *raised)
     }
 }
 
@@ -232,5 +269,53 @@ impl Core {
             assert!(!inline, "background work that ran to its end left nothing to wait for");
             self.state_changed.wait(&mut state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// How long a thread waits that began `age` ago, for a signal that is raised by `raise` then.
+    fn wait_for(age: Duration, raise: fn(&Signal)) -> Duration {
+        let signal = Signal::default();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                assert!(signal.wait(None));
+                Instant::now()
+            });
+            thread::sleep(age);
+            let start = Instant::now();
+            raise(&signal);
+            waits.join().expect("the thread that waits").saturating_duration_since(start)
+        })
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_or_looks_before_long() {
+        let long = LOOK_EVERY * (LOOKS + 10);
+        for (age, raise) in [
+            (LOOK_EVERY / 4, Signal::raise as fn(&Signal)),
+            (long, Signal::raise),
+            (LOOK_EVERY / 4, Signal::raise_soon),
+            (long, Signal::raise_soon),
+        ] {
+            assert!(wait_for(age, raise) < Duration::from_secs(10));
+        }
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_limit() {
+        let signal = Signal::default();
+        for limit in [Duration::from_millis(1), LOOK_EVERY * (LOOKS + 2)] {
+            let start = Instant::now();
+            assert!(!signal.wait(Some(limit)));
+            assert!(start.elapsed() >= limit);
+        }
+        signal.raise_soon();
+        assert!(signal.wait(Some(Duration::ZERO)), "raised before anybody waited");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use base::metrics::Statistics;
 use base::options::{DbOptions, FamilyOptions, ini};
@@ -158,6 +158,7 @@ impl<'a> Opening<'a> {
         let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
         let context = Arc::new(Context {
             dir: dir.to_owned(),
+            own_dirs: OnceLock::new(),
             options: options.db.clone(),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),

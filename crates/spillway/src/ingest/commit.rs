@@ -128,7 +128,7 @@ impl Core {
             self.state_changed.notify_all();
         }
         if report.above > 0 || joined.begins_wait {
-            self.upkeep.raise(); // for the next spare, and for when the wait is over
+            self.upkeep.raise_soon(); // for the next spare, and for when the wait is over
         }
         prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {

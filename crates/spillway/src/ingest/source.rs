@@ -110,18 +110,22 @@ fn check_each_once(mut sources: Vec<&Source>) -> Result<()> {
 
 /// Knows which directories are the database's, whatever names they have.
 struct Outside<'a> {
-    own: Vec<FileIdentity>,
+    own: &'a [FileIdentity],
     /// The last directory that is not, as the caller wrote it.
     other: Option<&'a Path>,
 }
 
 impl<'a> Outside<'a> {
-    fn of(context: &Context) -> Result<Outside<'a>> {
-        let mut own = vec![directory_at(&*context.vfs, &context.dir)?];
-        let log_dir = context.log_dir();
-        if log_dir != context.dir {
-            own.push(directory_at(&*context.vfs, &log_dir)?);
-        }
+    fn of(context: &'a Context) -> Result<Outside<'a>> {
+        let own = match context.own_dirs.get() {
+            Some(own) => own,
+            None => {
+                let mut dirs = vec![context.dir.clone(), context.log_dir()];
+                dirs.dedup();
+                let own = dirs.iter().map(|dir| directory_at(&*context.vfs, dir)).collect::<Result<Vec<_>>>()?;
+                context.own_dirs.get_or_init(|| own)
+            }
+        };
         Ok(Outside { own, other: None })
     }
 
