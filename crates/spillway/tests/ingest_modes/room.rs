@@ -63,7 +63,7 @@ fn world() -> (World, Hold) {
     let listener = hold.0.clone();
     let world = World::threaded_with(|options: &mut OpenOptions| {
         options.db.listeners.push(listener);
-        options.families[0].1 = FamilyOptions {
+        let family = FamilyOptions {
             write_buffer_size: 64 << 10,
             max_write_buffer_number: 2,
             level0_file_num_compaction_trigger: 2,
@@ -71,6 +71,7 @@ fn world() -> (World, Hold) {
             level0_stop_writes_trigger: 3,
             ..FamilyOptions::default()
         };
+        options.families = vec![("default".to_owned(), family)];
     });
     (world, hold)
 }

@@ -1,6 +1,6 @@
 //! Files that are changed while they are ingested: at each call to the file system that the first half makes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ struct Subject {
     memory: Arc<MemoryVfs>,
     gate: Arc<Gate>,
     db: Arc<Db>,
+    path: PathBuf,
     request: IngestRequest,
 }
 
@@ -52,7 +53,7 @@ impl Subject {
         let [other, path] =
             [("other.sst", 60..100), ("in.sst", 0..40)].map(|(name, keys)| table(vfs.clone(), name, keys));
         assert_eq!(vfs.metadata(&other).unwrap().len, vfs.metadata(&path).unwrap().len);
-        Subject { memory, gate, db: Arc::new(db), request: IngestRequest::new(family, vec![path]) }
+        Subject { memory, gate, db: Arc::new(db), request: IngestRequest::new(family, vec![path.clone()]), path }
     }
 
     /// Prepares while the file is changed at the call behind the next `passing` ones; `None` where there is none.
@@ -73,7 +74,7 @@ impl Subject {
         wait_for("the call", || self.gate.is_holding() || preparing.is_finished());
         let held = self.gate.is_holding();
         if held {
-            change.make(&self.memory, &self.request.files[0]);
+            change.make(&self.memory, &self.path);
         }
         self.gate.open();
         let prepared = preparing.join().unwrap();
@@ -84,7 +85,7 @@ impl Subject {
 /// False where the prepare makes no such call.
 fn change_at(options: &IngestOptions, passing: u64, change: Change) -> bool {
     let subject = Subject::new();
-    let (db, path) = (&subject.db, &subject.request.files[0]);
+    let (db, path) = (&subject.db, &subject.path);
     let (family, said) = (db.default_family(), format!("{change:?} at call {passing}, {options:?}"));
     let before = (seen(&subject.memory).1, contents(db, &family));
     let Some(prepared) = subject.prepare(options, passing, change) else { return false };
