@@ -1,5 +1,4 @@
 //! What an ingest says that others can have waited for it, beside what they did wait.
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
