@@ -117,7 +117,7 @@ flags::flags! {
     /// overlap: how many memtables hold keys of the table's range when it is ingested.
     memtables: Numbers = Numbers(vec![1, 2, 3, 4, 5, 8, 16, 32]);
     /// overlap: bytes of a memtable.
-    memtable_size: usize = 65536;
+    memtable_size: usize = 262144;
     /// overlap: keys of the table.
     overlap_keys: u64 = 100;
     /// overlap: how often each is measured, on a new database each time.
