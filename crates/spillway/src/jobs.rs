@@ -273,6 +273,7 @@ impl Core {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a signal is waited for by the system's clock, not a vfs's")]
 mod tests {
     use std::thread;
     use std::time::Instant;
