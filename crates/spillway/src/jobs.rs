@@ -280,12 +280,15 @@ mod tests {
 
     use super::*;
 
-    /// How long a thread waits that began `age` ago, for a signal that is raised by `raise` then.
+    /// Long enough to tell that nobody was woken.
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// How long a thread goes on waiting that began `age` ago, for a signal that is raised by `raise` then.
     fn wait_for(age: Duration, raise: fn(&Signal)) -> Duration {
         let signal = Signal::default();
         thread::scope(|scope| {
             let waits = scope.spawn(|| {
-                assert!(signal.wait(None));
+                assert!(signal.wait(Some(LIMIT)));
                 Instant::now()
             });
             thread::sleep(age);
@@ -304,7 +307,7 @@ mod tests {
             (LOOK_EVERY / 4, Signal::raise_soon),
             (long, Signal::raise_soon),
         ] {
-            assert!(wait_for(age, raise) < Duration::from_secs(10));
+            assert!(wait_for(age, raise) < LIMIT / 2);
         }
     }
 
