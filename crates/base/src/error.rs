@@ -44,35 +44,43 @@ struct Inner {
 }
 
 impl Error {
+    #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner { kind, message: message.into(), path: None, offset: None, source: None }))
     }
 
+    #[cold]
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
     }
 
+    #[cold]
     pub fn corruption(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corruption, message)
     }
 
+    #[cold]
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Busy, message)
     }
 
+    #[cold]
     pub fn read_only(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::ReadOnly, message)
     }
 
+    #[cold]
     pub fn closed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Closed, message)
     }
 
+    #[cold]
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
     /// An error of the file system: `doing` says what was attempted ("write", "sync", "open for reading").
+    #[cold]
     pub fn io(doing: &str, path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let kind = match source.kind() {
@@ -82,6 +90,7 @@ impl Error {
         Self::new(kind, format!("cannot {doing}")).at_path(path).with_source(source)
     }
 
+    #[cold]
     #[must_use]
     pub fn at_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.path.get_or_insert_with(|| path.into());
@@ -89,12 +98,14 @@ impl Error {
     }
 
     /// Adds the byte offset in the file at which the damage was seen.
+    #[cold]
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
+    #[cold]
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.0.source = Some(Arc::new(source));
@@ -102,6 +113,7 @@ impl Error {
     }
 
     /// Puts `context` in front of the message ("while replaying the log: ...").
+    #[cold]
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.0.message = format!("{context}: {}", self.0.message);

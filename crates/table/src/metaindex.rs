@@ -1,7 +1,5 @@
 //! The block that names all other meta blocks. Format: docs/format/table.md, "Metaindex".
 
-use std::collections::BTreeMap;
-
 use base::Result;
 use base::coding::Reader;
 
@@ -15,21 +13,22 @@ pub const RANGE_DEL: &str = "rocksdb.range_del";
 /// From format version 6 on, in the footer's stead.
 pub const INDEX: &str = "rocksdb.index";
 
-/// Meta blocks by name.
+/// Meta blocks by name, in the block's order, which is ascending: a handful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Metaindex(BTreeMap<String, BlockHandle>);
+pub struct Metaindex(Vec<(String, BlockHandle)>);
 
 impl Metaindex {
     pub fn insert(&mut self, name: &str, handle: BlockHandle) {
-        self.0.insert(name.to_string(), handle);
+        let place = self.0.partition_point(|(there, _)| there.as_str() < name);
+        self.0.insert(place, (name.to_owned(), handle));
     }
 
     pub fn get(&self, name: &str) -> Option<BlockHandle> {
-        self.0.get(name).copied()
+        self.0.iter().find(|(there, _)| there == name).map(|(_, handle)| *handle)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, BlockHandle)> {
-        self.0.iter().map(|(name, &handle)| (name.as_str(), handle))
+        self.0.iter().map(|(name, handle)| (name.as_str(), *handle))
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -46,10 +45,10 @@ impl Metaindex {
     /// Reads the block's contents; handles must lie below `limit`.
     pub fn decode(block: &Block, limit: u64) -> Result<Metaindex> {
         let mut all = Metaindex::default();
-        walk(block, |name, value| {
+        walk(block, &mut |name, value| {
             let handle = BlockHandle::decode(&mut Reader::new(block.bytes().get(value).unwrap_or_default()))?;
             handle.check_within(limit)?;
-            all.0.insert(String::from_utf8_lossy(name).into_owned(), handle);
+            all.0.push((String::from_utf8_lossy(name).into_owned(), handle));
             Ok(())
         })?;
         Ok(all)

@@ -23,7 +23,7 @@ pub(crate) fn encode(order: &UserOrder, tombstones: &mut [RangeTombstone]) -> Ve
 /// `Corruption`.
 pub(crate) fn decode(block: &Block, global: GlobalSeq, order: &UserOrder) -> Result<Option<Arc<FragmentedTombstones>>> {
     let mut all = Vec::new();
-    walk(block, |key, end| {
+    walk(block, &mut |key, end| {
         let entry = ParsedKey::parse(key).filter(|entry| entry.kind == ValueKind::RangeDeletion);
         let entry = entry.ok_or_else(|| Error::corruption("a range tombstone's key is malformed"))?;
         all.push(RangeTombstone {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
-use log::RecordKind;
+use log::{PAYLOAD_BYTES_MAX, RecordKind};
 
 use super::latch::LatchGuard;
 use super::levels::HeldEntries;
@@ -154,16 +154,15 @@ impl Core {
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
         let encoded = record.encode();
+        check_record_bytes(encoded.len() + batch.map_or(0, WriteBatch::len))?;
         let mut ingest = Ingest { record, encoded, batch, joining: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
             let queued = QueuedIngest::new(family.order().clone(), family.tables().clone(), share.clone(), shape);
-            let coverage = Coverage::of(&family.order().user, share);
-            let touched = coverage.spans().to_vec();
+            let coverage = Some(Coverage::of(&family.order().user, share));
             let (family, entries) = (family.clone(), vec![queued.clone() as _]);
             ingest.entries.push((family.clone(), queued));
-            let coverage = Some(coverage);
-            ingest.joining.push(Joining { family, entries, touched, coverage, fresh: None, met: None });
+            ingest.joining.push(Joining { family, entries, touched: Vec::new(), coverage, fresh: None, met: None });
         }
         if let Some(batch) = batch {
             self.add_batch(batch, shape.numbers, &mut ingest.joining)?;
@@ -179,7 +178,7 @@ impl Core {
                 Some(joining) => {
                     joining.entries.extend(of_batch.entries);
                     joining.touched.extend(of_batch.touched);
-                    joining.coverage = None;
+                    joining.touched.extend(joining.coverage.take().map(Coverage::into_spans).unwrap_or_default());
                 }
                 None => joining.push(of_batch),
             }
@@ -237,6 +236,17 @@ impl Core {
     }
 }
 
+/// # Errors
+/// `InvalidArgument`: no log takes so long a record.
+fn check_record_bytes(bytes: usize) -> Result<()> {
+    if bytes as u64 <= PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    let what =
+        format!("the ingest's record in the log would have {bytes} bytes, with the batch that comes along: 4 GiB is");
+    Err(Error::invalid_argument(what + " the most; bring less at once"))
+}
+
 impl<'a> AtOnce<'a> {
     /// Once the entries are in the queues, order is kept by that. Only the modes that stop all writers do so until the
     /// tables have levels, as what they stand for does.
@@ -254,6 +264,14 @@ mod tests {
 
     use super::*;
     use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
+
+    #[test]
+    fn a_record_that_no_log_takes_is_refused() {
+        check_record_bytes(u32::MAX as usize).expect("the longest there is");
+        let error = check_record_bytes(1 << 32).expect_err("one byte more");
+        assert_eq!(error.kind(), base::ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("4294967296 bytes"), "{error}");
+    }
 
     /// Before the gate is closed, that is: nobody waits while a memtable is made.
     #[test]

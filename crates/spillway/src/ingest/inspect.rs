@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use base::coding::Reader;
 use base::key::{self, ParsedKey};
-use base::tombstone::Fragment;
 use base::{Cursor, Error, FileNumber, Result, SeqNo, UserOrder, ValueKind};
 use table::{BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableReadOptions, VerifyWatch};
 use vfs::IoClass;
@@ -34,6 +33,7 @@ pub(super) struct Candidate<'a> {
     pub context: &'a Context,
     pub family: &'a Family,
     pub number: FileNumber,
+    pub file: &'a Path,
     pub bytes: u64,
     /// What the caller calls it.
     pub name: &'a Path,
@@ -93,7 +93,7 @@ impl Candidate<'_> {
 
     /// Opens it past the table and block caches: under the number that it has now nobody will read it again.
     fn open(&self) -> Result<Arc<BlockBasedTable>> {
-        let mut file = self.context.vfs.open(&self.context.table_path(self.number))?;
+        let mut file = self.context.vfs.open(self.file)?;
         if let Some(meter) = self.context.meter() {
             file = Arc::new(MeteredFile { file, meter });
         }
@@ -170,35 +170,49 @@ impl Candidate<'_> {
     }
 
     /// The first and the last internal key, range tombstones included; `None` where there is nothing.
-    fn bounds(&self, table: &Arc<BlockBasedTable>, takes_number: bool) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let order = self.family.order();
-        let check = |key: &ParsedKey<'_>| if takes_number { check_unnumbered(key) } else { Ok(()) };
-        let mut ends: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        let mut cursor = table.clone().cursor(&read_options());
-        if cursor.seek_to_first() {
-            let first = checked(cursor.key(), &check)?;
-            if cursor.seek_to_last() {
-                ends.push((first, checked(cursor.key(), &check)?));
-            }
-        }
-        cursor.status()?;
-        let tombstones = table.tombstones();
-        let fragments = || tombstones.iter().flat_map(|tombstones| tombstones.fragments());
-        if let Some(seq) = fragments().flat_map(numbers_of).find(|seq| takes_number && **seq != SeqNo::ZERO) {
-            return Err(numbered(*seq));
-        }
-        for fragment in fragments() {
-            let start = key::encode(&fragment.start, SeqNo::ZERO, ValueKind::RangeDeletion);
-            ends.push((start, key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion)));
-        }
-        let smallest = ends.iter().map(|(first, _)| first).min_by(|a, b| order.compare(a, b));
-        let largest = ends.iter().map(|(_, last)| last).max_by(|a, b| order.compare(a, b));
-        let (Some(smallest), Some(largest)) = (smallest, largest) else { return Ok(None) };
-        if ends.iter().any(|(first, last)| order.compare(first, last).is_gt()) {
+    fn bounds(&self, table: &Arc<BlockBasedTable>, takes_number: bool) -> Result<Option<Bounds>> {
+        let mut bounds = entry_bounds(table, takes_number)?;
+        if bounds.as_ref().is_some_and(|(first, last)| self.family.order().compare(first, last).is_gt()) {
             return Err(Error::corruption("the table's first key is above its last: its keys are not sorted"));
         }
-        Ok(Some((smallest.clone(), largest.clone())))
+        for fragment in table.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
+            if let Some(seq) = fragment.seqs.iter().find(|seq| takes_number && **seq != SeqNo::ZERO) {
+                return Err(numbered(*seq));
+            }
+            let start = key::encode(&fragment.start, SeqNo::ZERO, ValueKind::RangeDeletion);
+            let end = key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion);
+            bounds = Some(self.united(bounds, (start, end)));
+        }
+        Ok(bounds)
     }
+
+    fn united(&self, bounds: Option<Bounds>, (start, end): Bounds) -> Bounds {
+        let order = self.family.order();
+        match bounds {
+            None => (start, end),
+            Some((first, last)) => (
+                if order.compare(&start, &first).is_lt() { start } else { first },
+                if order.compare(&end, &last).is_gt() { end } else { last },
+            ),
+        }
+    }
+}
+
+/// The least and the largest internal key.
+type Bounds = (Vec<u8>, Vec<u8>);
+
+/// The first and the last entry's internal key.
+fn entry_bounds(table: &Arc<BlockBasedTable>, takes_number: bool) -> Result<Option<Bounds>> {
+    let mut bounds = None;
+    let mut cursor = table.clone().cursor(&read_options());
+    if cursor.seek_to_first() {
+        let first = checked(cursor.key(), takes_number)?;
+        if cursor.seek_to_last() {
+            bounds = Some((first, checked(cursor.key(), takes_number)?));
+        }
+    }
+    cursor.status()?;
+    Ok(bounds)
 }
 
 fn number_offset(table: &BlockBasedTable) -> Result<u64> {
@@ -210,13 +224,11 @@ pub(super) fn read_options() -> TableReadOptions {
     TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() }
 }
 
-fn numbers_of(fragment: &Fragment) -> &[SeqNo] {
-    &fragment.seqs
-}
-
-fn checked(internal_key: &[u8], check: &dyn Fn(&ParsedKey<'_>) -> Result<()>) -> Result<Vec<u8>> {
+fn checked(internal_key: &[u8], takes_number: bool) -> Result<Vec<u8>> {
     let parsed = ParsedKey::parse(internal_key).ok_or_else(|| Error::corruption("a key of the table is malformed"))?;
-    check(&parsed)?;
+    if takes_number {
+        check_unnumbered(&parsed)?;
+    }
     Ok(internal_key.to_vec())
 }
 

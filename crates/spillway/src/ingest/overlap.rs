@@ -22,8 +22,8 @@ pub(crate) struct Coverage {
     order: UserOrder,
     /// Exactly what is covered: ascending, none overlapping another.
     spans: Vec<Span>,
-    /// The same in `SPANS_MAX` spans at the most, so that gaps may be covered too.
-    few: Vec<Span>,
+    /// The same in `SPANS_MAX` spans, so that gaps may be covered too, where it is more than those.
+    united: Option<Vec<Span>>,
 }
 
 impl Coverage {
@@ -35,7 +35,8 @@ impl Coverage {
             end_is_exclusive: true,
         });
         let spans = merged(order, of_tables.chain(of_excise).collect());
-        Coverage { order: order.clone(), few: united(&spans), spans }
+        let united = (spans.len() > SPANS_MAX).then(|| united(&spans));
+        Coverage { order: order.clone(), spans, united }
     }
 
     /// Exactly what is covered.
@@ -43,12 +44,20 @@ impl Coverage {
         &self.spans
     }
 
+    pub fn into_spans(self) -> Vec<Span> {
+        self.spans
+    }
+
+    fn few(&self) -> &[Span] {
+        self.united.as_deref().unwrap_or(&self.spans)
+    }
+
     /// Whether a write that has a number may touch what is covered, or a gap, and be in no memtable yet. Asked under the commit
     /// lock, *before* the memtable is looked at: a write that leaves the pipeline in between is in the memtable.
     pub fn meets_in_flight(&self, family: base::FamilyId, pipeline: &Pipeline) -> bool {
         let mut meets = false;
         pipeline.for_each_in_flight(|touched| {
-            meets = meets || self.few.iter().any(|s| touched.may_overlap(family, &self.order, &s.start, &s.end));
+            meets = meets || self.few().iter().any(|s| touched.may_overlap(family, &self.order, &s.start, &s.end));
         });
         meets
     }
@@ -64,7 +73,7 @@ impl Coverage {
         }
         let tombstones = memtable.tombstones();
         let mut cursor = memtable.clone().cursor();
-        self.few.iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
+        self.few().iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
     }
 
     /// Whether an entry of a queue holds anything of what is covered. May read tables, or have a memtable build what it
@@ -98,6 +107,9 @@ impl Coverage {
 
 /// Sorts spans and merges those that overlap.
 pub(super) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
+    if spans.len() < 2 {
+        return spans;
+    }
     spans.sort_by(|a, b| order.compare(&a.start, &b.start));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {

@@ -1,7 +1,7 @@
 //! The first half of an ingest: files become tables of the database's directory, checked, under fresh numbers, synced.
 //! No lock is held and nothing is visible. What is not committed is removed again; the caller's files stay as they are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,10 +29,10 @@ pub struct PreparedIngest {
     context: Arc<Context>,
     /// Raised once the database is being closed.
     closing: Arc<AtomicBool>,
-    shares: Vec<(Arc<Family>, FamilyIngest)>,
+    shares: Vec<(Arc<Family>, Arc<FamilyIngest>)>,
     files: Vec<ReadyFile>,
-    /// Where each file takes the number that the commit gives it.
-    numbered: BTreeMap<FileNumber, NumberPlace>,
+    /// Where each table's file takes the number that the commit gives it, where the options ask for that.
+    numbered: Vec<(FileNumber, NumberPlace)>,
     pub(super) options: IngestOptions,
     /// How long that took.
     pub(super) took: Duration,
@@ -65,7 +65,7 @@ impl PreparedIngest {
         self.shares.iter().flat_map(|(_, share)| share.layers.iter().flatten())
     }
 
-    pub(super) fn shares(&self) -> &[(Arc<Family>, FamilyIngest)] {
+    pub(super) fn shares(&self) -> &[(Arc<Family>, Arc<FamilyIngest>)] {
         &self.shares
     }
 
@@ -102,9 +102,14 @@ impl PreparedIngest {
     /// # Errors
     /// `Io`, `NoSpace`: some have it and some do not.
     pub(super) fn write_numbers(&self, first: SeqNo, shape: IngestShape) -> Result<()> {
+        if self.numbered.is_empty() {
+            return Ok(());
+        }
+        let places: BTreeMap<FileNumber, &NumberPlace> =
+            self.numbered.iter().map(|(file, place)| (*file, place)).collect();
         for (layer, tables) in self.shares.iter().flat_map(|(_, share)| share.layers.iter().enumerate()) {
             let number = shape.number_of_layer(first, layer);
-            for place in tables.iter().filter_map(|table| self.numbered.get(&table.meta.number)) {
+            for place in tables.iter().filter_map(|table| places.get(&table.meta.number)) {
                 place.file.write_at(place.offset, &number.0.to_le_bytes(), IoClass::Ingest)?;
                 place.file.sync(IoClass::Ingest)?;
             }
@@ -196,7 +201,7 @@ impl Core {
 
     fn assemble(&self, requests: &[IngestRequest], options: &IngestOptions, done: Vec<Done>) -> PreparedIngest {
         let mut tables: Vec<Vec<IngestTable>> = requests.iter().map(|_| Vec::new()).collect();
-        let (mut files, mut numbered) = (Vec::with_capacity(done.len()), BTreeMap::new());
+        let (mut files, mut numbered) = (Vec::with_capacity(done.len()), Vec::new());
         for Done { request, file, ready } in done {
             files.push(file);
             let (Some(ready), Some(tables)) = (ready, tables.get_mut(request)) else { continue };
@@ -206,7 +211,7 @@ impl Core {
         let share = |(request, tables): (&IngestRequest, Vec<IngestTable>)| {
             let layers = layers_of(&request.family.order().user, tables);
             let share = FamilyIngest { family: request.family.id(), excise: request.excise.clone(), layers };
-            (request.family.clone(), share)
+            (request.family.clone(), Arc::new(share))
         };
         let shares = requests.iter().zip(tables).map(share);
         PreparedIngest {
@@ -298,7 +303,7 @@ impl Job {
         let number = context.numbers.take();
         let bringing = Bringing { vfs: &context.vfs, options: &self.options, progress, checksum };
         let brought = bringing.bring(&item.source, &context.table_path(number))?;
-        let candidate = self.candidate(item, number, brought.bytes);
+        let candidate = self.candidate(item, number, &brought.file, brought.bytes);
         let (mut table, number_at) = match candidate.inspect(&self.options, progress)? {
             Found::Empty => return Ok(None),
             Found::Table(table, number_at) => (table, number_at),
@@ -330,14 +335,15 @@ impl Job {
         let Some(bytes) = written else { return Ok(None) };
         made.finish()?;
         // It was just written: its ends are all that is wanted.
-        match self.candidate(item, number, bytes).inspect(&IngestOptions::default(), progress)? {
+        match self.candidate(item, number, &made, bytes).inspect(&IngestOptions::default(), progress)? {
             Found::Table(table, _) => Ok(Some(ReadyTable { table: *table, made: Some(made), number_place: None })),
             Found::Empty | Found::ToRewrite(_) => Err(Error::corruption("a table that was rewritten is empty")),
         }
     }
 
-    fn candidate<'a>(&'a self, item: &'a Item, number: FileNumber, bytes: u64) -> Candidate<'a> {
-        Candidate { context: &self.context, family: &item.family, number, bytes, name: &item.source.path }
+    fn candidate<'a>(&'a self, item: &'a Item, number: FileNumber, made: &'a MadeFile, bytes: u64) -> Candidate<'a> {
+        let (file, name) = (made.path(), &item.source.path);
+        Candidate { context: &self.context, family: &item.family, number, file, bytes, name }
     }
 }
 
@@ -364,13 +370,12 @@ fn items_of(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Item>> 
 }
 
 fn check_requests(requests: &[IngestRequest]) -> Result<()> {
-    let mut families = BTreeSet::new();
-    for request in requests {
+    for (before, request) in requests.iter().enumerate() {
         let IngestRequest { family, files, excise, checksums } = request;
         family.check_live()?;
         let name = family.name();
         let refused = |what: String| Err(Error::invalid_argument(what));
-        if !families.insert(family.id()) {
+        if requests.iter().take(before).any(|other| other.family.id() == family.id()) {
             return refused(format!("column family \"{name}\" is named twice in one ingest"));
         }
         if let Some((start, end)) = excise

@@ -24,7 +24,7 @@ pub struct QueuedIngest {
     order: InternalOrder,
     store: Arc<TableStore>,
     /// As it was prepared: without numbers.
-    share: FamilyIngest,
+    share: Arc<FamilyIngest>,
     shape: IngestShape,
     numbers: OnceLock<IngestNumbers>,
     /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
@@ -49,7 +49,7 @@ impl QueuedIngest {
     pub(crate) fn new(
         order: InternalOrder,
         store: Arc<TableStore>,
-        share: FamilyIngest,
+        share: Arc<FamilyIngest>,
         shape: IngestShape,
     ) -> Arc<Self> {
         let of_table = |table: &IngestTable| {

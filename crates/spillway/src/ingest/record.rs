@@ -1,6 +1,8 @@
 //! What the log says of an ingest: which tables and spans become part of the database, at which numbers.
 //! Format: docs/format/log.md.
 
+use std::sync::Arc;
+
 use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
 use base::key;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo, ValueKind};
@@ -12,7 +14,7 @@ use crate::version::table_file::FileMeta;
 pub(crate) struct IngestRecord {
     /// The number of the excises, where there are any; layers take those after it, one each, whatever the family.
     pub first: SeqNo,
-    pub families: Vec<FamilyIngest>,
+    pub families: Vec<Arc<FamilyIngest>>,
 }
 
 /// What the numbers of an ingest go to.
@@ -104,7 +106,7 @@ impl IngestRecord {
         let mut reader = Reader::new(payload);
         let mut record = IngestRecord { first: SeqNo(reader.u64("an ingest's first number")?), families: Vec::new() };
         for _ in 0..reader.varint32("an ingest's families")? {
-            record.families.push(decode_share(&mut reader)?);
+            record.families.push(Arc::new(decode_share(&mut reader)?));
         }
         let numbers = record.shape().numbers;
         if numbers == 0 || record.first == SeqNo::ZERO || record.first.checked_add(numbers).is_none() {
@@ -247,7 +249,7 @@ mod tests {
             excise: Some((b"k".to_vec(), b"p".to_vec())),
             layers: vec![vec![table(13, "l", "m")]],
         };
-        IngestRecord { first: SeqNo(40), families: vec![plain, excised] }
+        IngestRecord { first: SeqNo(40), families: vec![Arc::new(plain), Arc::new(excised)] }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Replay of ingests: the tables are in the directory, and stand in the queue again until a flush gives them levels.
 //! Keeps D2, D3, F2, Q1.
 
+use std::sync::Arc;
+
 use base::{Error, Result, SeqNo, UserOrder};
 
 use super::{LogReplay, check_count, seal};
@@ -78,7 +80,7 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    fn queue_ingest(&mut self, share: &FamilyIngest, shape: IngestShape, given: &Given) -> Result<()> {
+    fn queue_ingest(&mut self, share: &Arc<FamilyIngest>, shape: IngestShape, given: &Given) -> Result<()> {
         let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
         let ingest = QueuedIngest::new(handle.order().clone(), handle.tables().clone(), share.clone(), shape);

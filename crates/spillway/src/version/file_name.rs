@@ -43,6 +43,9 @@ impl FileType {
     }
 }
 
+/// Of a number in a name.
+const DIGITS_MIN: usize = 6;
+
 /// How a type's names look.
 enum Shape {
     /// The number, six digits at least, then this.
@@ -66,13 +69,21 @@ const SHAPES: [(FileType, Shape); 11] = [
     (FileType::Lock, Shape::Fixed("LOCK")),
 ];
 
+/// As the number is displayed, without the machinery of formatting: an ingest names its files in cold code.
+fn padded(number: FileNumber) -> String {
+    let digits = number.0.to_string();
+    let mut padded = "0".repeat(DIGITS_MIN.saturating_sub(digits.len()));
+    padded.push_str(&digits);
+    padded
+}
+
 /// The name of a file in its directory. Types without a number ignore it.
 pub fn format(file_type: FileType, number: FileNumber) -> String {
     for (candidate, shape) in &SHAPES {
         if *candidate == file_type {
             return match shape {
-                Shape::Numbered(suffix) => format!("{number}{suffix}"),
-                Shape::Prefixed(prefix) => format!("{prefix}{number}"),
+                Shape::Numbered(suffix) => padded(number) + suffix,
+                Shape::Prefixed(prefix) => (*prefix).to_owned() + &padded(number),
                 Shape::Fixed(name) => (*name).to_string(),
             };
         }

@@ -44,7 +44,7 @@ pub(crate) struct Joining {
     pub family: Arc<Family>,
     /// Oldest first.
     pub entries: Vec<Arc<dyn Joins>>,
-    /// All that they touch, for the range latches.
+    /// What they touch beyond what is covered.
     pub touched: Vec<Span>,
     /// Where the entries may go under the mutable memtable: what they must not meet there.
     pub coverage: Option<Coverage>,
@@ -59,7 +59,8 @@ impl Joining {
     /// The keys touched, for the range latches.
     pub fn keys(&self) -> impl Iterator<Item = KeyRange<'_>> {
         let (family, order) = (self.family.id(), &self.family.order().user);
-        self.touched.iter().map(move |span| KeyRange::of(family, order, span))
+        let covered = self.coverage.as_ref().map_or(&[][..], Coverage::spans);
+        self.touched.iter().chain(covered).map(move |span| KeyRange::of(family, order, span))
     }
 }
 
@@ -236,20 +237,21 @@ impl Core {
         for (joining, staged) in request.joining.iter_mut().zip(staged) {
             let family = self.family_state(&mut state, joining.family.id())?;
             begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(joined_at);
-            if family.waits_for_compactions() {
-                self.context.pace.set_behind(true); // until a version says otherwise
-            }
             old_views.push(self.place(joining, staged, &given, family));
         }
         let joined_for = self.context.vfs.now().saturating_sub(joined_at);
         drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
-        let wants_flush = request.joining.iter().any(|joining| {
-            let family = state.families.get(&joining.family.id());
-            family.is_some_and(|family| !family.flushing && wants_flush(family))
-        });
+        let mut wants = false;
+        for joining in request.joining.iter() {
+            let Some(family) = state.families.get(&joining.family.id()) else { continue };
+            wants |= !family.flushing && wants_flush(family);
+            if family.waits_for_compactions() {
+                self.context.pace.set_behind(true); // until a version says otherwise
+            }
+        }
         drop::<parking_lot::MutexGuard<'_, State>>(state);
         let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
-        Ok(Ok(Joined { ticket, given, record, under, wants_flush, begins_wait, lock, old_views }))
+        Ok(Ok(Joined { ticket, given, record, under, wants_flush: wants, begins_wait, lock, old_views }))
     }
 
     /// Decides where the entries go, and what numbers and which space of the log they are given. Under both locks.

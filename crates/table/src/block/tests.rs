@@ -151,7 +151,7 @@ fn bomb(entries: usize) -> Vec<u8> {
 fn shared_prefixes_claim_no_memory() {
     let block = || Block::parse(bomb(20_000)).expect("its footer is fine"); // 2 GB of keys in 200 KB
     let mut shown = 0;
-    let error = walk(&block(), |_, _| {
+    let error = walk(&block(), &mut |_, _| {
         shown += 1;
         Ok(())
     });

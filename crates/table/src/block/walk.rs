@@ -6,11 +6,14 @@ use base::{Error, Result};
 
 use super::{Block, parse_entry};
 
+/// What is shown a key, and where its value lies.
+pub type Visit<'a> = dyn FnMut(&[u8], Range<usize>) -> Result<()> + 'a;
+
 /// Shows `visit` every key and where its value lies in the block's bytes.
 ///
 /// # Errors
 /// `Corruption`: a malformed entry. And whatever `visit` returns.
-pub fn walk(block: &Block, mut visit: impl FnMut(&[u8], Range<usize>) -> Result<()>) -> Result<()> {
+pub fn walk(block: &Block, visit: &mut Visit<'_>) -> Result<()> {
     let mut key = Vec::new();
     let mut at = 0;
     let mut expanded = 0;

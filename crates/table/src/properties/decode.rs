@@ -19,7 +19,7 @@ impl Properties {
         let mut properties = Properties::default();
         let mut external = ExternalFile::default();
         let mut has_global_seqno = false;
-        walk(block, |name, value| {
+        walk(block, &mut |name, value| {
             let value = block.bytes().get(value).unwrap_or_default();
             let name = std::str::from_utf8(name).map_or_else(|_| String::from_utf8_lossy(name), Cow::Borrowed);
             let taken = properties.take_flag(&name, value)?

@@ -154,7 +154,7 @@ impl BlockBasedTable {
 /// Where a property's value lies in the properties block.
 fn value_place(block: &Block, wanted: &str) -> Result<Option<Range<usize>>> {
     let mut place = None;
-    walk(block, |name, value| {
+    walk(block, &mut |name, value| {
         if name == wanted.as_bytes() {
             place = Some(value);
         }
