@@ -28,6 +28,7 @@ ingest() {
 
 run_overlap() {
     ingest --part=overlap --repeats=$((2 * rounds))
+    ingest --part=overlap --stores=memory --mode=flushable --asleep --repeats=$((2 * rounds))
 }
 
 # writers LOAD SYNC MODES: pairs of runs with and without ingests.

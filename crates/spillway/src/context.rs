@@ -1,13 +1,13 @@
 //! What a running job may use of the database: nothing that a lock guards.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::options::DbOptions;
-use base::{FileNumber, SeqNo};
+use base::{FileNumber, Result, SeqNo};
 use vfs::{FileIdentity, Vfs};
 
 use crate::flush::flushable::QueuedMemtable;
@@ -43,8 +43,8 @@ impl FileNumbers {
 pub struct Context {
     pub vfs: Arc<dyn Vfs>,
     pub dir: PathBuf,
-    /// Which directories are the database's, whatever names they have; asked for once.
-    pub own_dirs: OnceLock<Vec<FileIdentity>>,
+    /// Which directories are the database's, whatever names they have.
+    pub own_dirs: Vec<FileIdentity>,
     pub options: DbOptions,
     pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,
@@ -96,6 +96,22 @@ impl Context {
             listener.on_event(event);
         }
     }
+}
+
+/// Which directories are a database's: its own, and that of its logs where there is one.
+pub(crate) fn own_dirs(vfs: &dyn Vfs, dir: &Path, options: &DbOptions) -> Result<Vec<FileIdentity>> {
+    let mut own = vec![directory_at(vfs, dir)?];
+    match directory_at(vfs, &log_dir(dir, options)) {
+        Ok(logs) if !own.contains(&logs) => own.push(logs),
+        Err(error) if !error.is_not_found() => return Err(error),
+        _ => {}
+    }
+    Ok(own)
+}
+
+/// Which directory a path leads to, links followed: those in the middle of a path always are.
+pub(crate) fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
+    Ok(vfs.metadata(&path.join("."))?.identity)
 }
 
 pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {

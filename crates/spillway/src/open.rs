@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 
 use base::metrics::Statistics;
 use base::options::{DbOptions, FamilyOptions, ini};
@@ -11,7 +11,7 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo,
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
 
-use crate::context::{Context, FileNumbers, log_dir};
+use crate::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::family::{Family, FamilyParts, MemtableMaker};
@@ -158,7 +158,7 @@ impl<'a> Opening<'a> {
         let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
         let context = Arc::new(Context {
             dir: dir.to_owned(),
-            own_dirs: OnceLock::new(),
+            own_dirs: own_dirs(&*vfs, dir, &options.db)?,
             options: options.db.clone(),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),

@@ -122,6 +122,8 @@ flags::flags! {
     overlap_keys: u64 = 100;
     /// overlap: how often each is measured, on a new database each time.
     repeats: u32 = 20;
+    /// overlap: the caller sleeps before the ingest, rather than waiting awake: its processor has been others' meanwhile.
+    asleep: bool = false;
     /// writers: small (a table of --table_keys each --interval_ms), big (of --big_table_mib each --big_interval_ms), or
     /// given (--tables).
     loads: Choices<Tables> = Choices(vec![Tables::Small, Tables::Big]);
@@ -233,8 +235,14 @@ impl IngestFlags {
     pub fn conditions(&self, part: Part) -> String {
         match part {
             Part::Overlap => format!(
-                "--memtable_size={} --overlap_keys={} --value_size={} --repeats={} --verify={} --seed={}",
-                self.memtable_size, self.overlap_keys, self.value_size, self.repeats, self.verify, self.seed
+                "--memtable_size={} --overlap_keys={} --value_size={} --repeats={} --asleep={} --verify={} --seed={}",
+                self.memtable_size,
+                self.overlap_keys,
+                self.value_size,
+                self.repeats,
+                self.asleep,
+                self.verify,
+                self.seed
             ),
             Part::Writers => format!(
                 "--seconds={} --warmup={} --key_range={} --table_keys={} --interval_ms={} --big_table_mib={} \

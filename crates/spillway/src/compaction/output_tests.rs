@@ -1,5 +1,4 @@
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 use base::cursor::VecCursor;
@@ -30,7 +29,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         pace: Pace::new(vfs.clone(), None, false),
         vfs,
         dir: DIR.into(),
-        own_dirs: OnceLock::new(),
+        own_dirs: Vec::new(),
         options: DbOptions::default(),
         numbers: Arc::new(FileNumbers::starting_at(FileNumber(100))),
         memtable_ids: AtomicU64::new(0),

@@ -17,7 +17,7 @@ use super::options::{FileChecksum, IngestOptions, IngestRequest};
 use super::progress::{FileProgress, IngestProgress, Stops};
 use super::record::{FamilyIngest, IngestShape, IngestTable};
 use super::rewrite;
-use super::source::{self, MadeFile, Source};
+use super::source::{self, MadeFile, Outside, Source};
 use crate::context::Context;
 use crate::core::Core;
 use crate::crew;
@@ -358,14 +358,22 @@ fn named(error: Error, source: &Source) -> Error {
     }
 }
 
+/// Looks at all files that the requests name.
+///
+/// # Errors
+/// `InvalidArgument`: a file that no ingest takes, or the same file twice. `Io`.
 fn items_of(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Item>> {
-    let mut items = Vec::new();
-    for (index, (request, sources)) in requests.iter().zip(source::look_at_all(context, requests)?).enumerate() {
-        for (at, source) in sources.into_iter().enumerate() {
+    let mut outside = Outside::of(context);
+    let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
+    for (index, request) in requests.iter().enumerate() {
+        for (at, path) in request.files.iter().enumerate() {
+            let source = Source::look(&*context.vfs, path)?;
+            outside.check(&*context.vfs, path)?;
             let checksum = request.checksums.get(at).cloned();
             items.push(Item { request: index, family: request.family.clone(), source, checksum });
         }
     }
+    source::check_each_once(items.iter().map(|item| &item.source))?;
     Ok(items)
 }
 

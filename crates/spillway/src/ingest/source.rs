@@ -8,8 +8,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
-use super::options::IngestRequest;
-use crate::context::Context;
+use crate::context::{Context, directory_at};
 
 /// A file that the caller names, as it was when it was first looked at.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ pub(super) struct Source {
 impl Source {
     /// # Errors
     /// `InvalidArgument`: not a regular file; links are not followed, and nothing is opened. `Io`: not there.
-    fn look(vfs: &dyn Vfs, path: &Path) -> Result<Source> {
+    pub fn look(vfs: &dyn Vfs, path: &Path) -> Result<Source> {
         let metadata = vfs.metadata(path)?;
         let what = match metadata.kind {
             FileKind::File => return Ok(Source { path: path.to_owned(), metadata }),
@@ -71,29 +70,11 @@ pub(super) fn changed(path: &Path) -> Error {
         .at_path(path)
 }
 
-/// Looks at all files that the requests name.
-///
 /// # Errors
-/// `InvalidArgument`: a file that no ingest takes, or the same file twice.
-pub(super) fn look_at_all(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Vec<Source>>> {
-    let vfs = &*context.vfs;
-    let mut outside = Outside::of(context)?;
-    let mut all = Vec::with_capacity(requests.len());
-    for request in requests {
-        let mut sources = Vec::with_capacity(request.files.len());
-        for path in &request.files {
-            let source = Source::look(vfs, path)?;
-            outside.check(vfs, path)?;
-            sources.push(source);
-        }
-        all.push(sources);
-    }
-    check_each_once(all.iter().flatten().collect())?;
-    Ok(all)
-}
-
-fn check_each_once(mut sources: Vec<&Source>) -> Result<()> {
-    sources.sort_by_key(|source| source.metadata.identity);
+/// `InvalidArgument`: a file is named twice, by one name or by two.
+pub(super) fn check_each_once<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<()> {
+    let mut sources: Vec<&Source> = sources.collect();
+    sources.sort_unstable_by_key(|source| source.metadata.identity);
     for pair in sources.windows(2) {
         if let &[first, second] = pair
             && first.metadata.identity == second.metadata.identity
@@ -109,30 +90,21 @@ fn check_each_once(mut sources: Vec<&Source>) -> Result<()> {
 }
 
 /// Knows which directories are the database's, whatever names they have.
-struct Outside<'a> {
+pub(super) struct Outside<'a> {
     own: &'a [FileIdentity],
     /// The last directory that is not, as the caller wrote it.
     other: Option<&'a Path>,
 }
 
 impl<'a> Outside<'a> {
-    fn of(context: &'a Context) -> Result<Outside<'a>> {
-        let own = match context.own_dirs.get() {
-            Some(own) => own,
-            None => {
-                let mut dirs = vec![context.dir.clone(), context.log_dir()];
-                dirs.dedup();
-                let own = dirs.iter().map(|dir| directory_at(&*context.vfs, dir)).collect::<Result<Vec<_>>>()?;
-                context.own_dirs.get_or_init(|| own)
-            }
-        };
-        Ok(Outside { own, other: None })
+    pub fn of(context: &'a Context) -> Outside<'a> {
+        Outside { own: &context.own_dirs, other: None }
     }
 
     /// # Errors
     /// `InvalidArgument`: the file lies beside the database's own. It may be a table of it, and it may be taken for one
     /// that a crash left behind.
-    fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
+    pub fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -148,11 +120,6 @@ impl<'a> Outside<'a> {
         self.other = Some(parent);
         Ok(())
     }
-}
-
-/// Which directory a path leads to, links followed: those in the middle of a path always are.
-fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
-    Ok(vfs.metadata(&path.join("."))?.identity)
 }
 
 /// A file made in the database's directory. Dropped, it is removed, unless it was kept.
