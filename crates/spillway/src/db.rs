@@ -111,6 +111,7 @@ impl Db {
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
+        let _awaited = self.core.context.pace.await_flushes();
         let flushed = self.core.flush_unlogged();
         if !self.core.begin_closing() {
             return Ok(());
@@ -306,8 +307,7 @@ impl Db {
     pub fn sync_log(&self) -> Result<()> {
         self.core.check_writable()?;
         let target = self.core.pipeline.published_log();
-        let synced = self.core.logs.sync_through(target, || self.core.pipeline.published_log());
-        synced.map(drop).inspect_err(|e| self.core.fail(e))
+        self.core.sync_for_caller(target).map(drop)
     }
 
     /// The names of the families in the database at `path`, which need not be open.

@@ -166,6 +166,7 @@ impl Core {
     }
 
     pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
+        let _awaited = self.context.pace.await_flushes();
         let goals = self.seal_families(families)?;
         self.wait_until(|state| {
             Ok(goals

@@ -4,10 +4,11 @@
 //! wrote, and on a processor whoever waits for it stands behind the job until the kernel's next tick. So while the log is
 //! being synced, jobs work in short bursts and rest for some times as long after each, and their tables go to the disk in
 //! small pieces of which each is waited for. Where flushes or compactions fall behind nothing rests: back-pressure would
-//! cost writers more than that.
+//! cost writers more than that. Nor does a job that somebody waits for ([`Pace::await_flushes`]), be it from the middle of
+//! it on: that may be a writer at a full queue, or an ingest that keeps all writers out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::Result;
@@ -31,19 +32,45 @@ pub struct Pace {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
     is_on: bool,
-    /// When a sync of the log ended last, in microseconds of the vfs's clock; 0 for never.
+    /// When a sync of the log that a caller asked for ended last, in microseconds of the vfs's clock; 0 for never.
     log_synced_us: AtomicU64,
     is_behind: AtomicBool,
+    /// Callers that wait for flushes, and for compactions.
+    flush_waiters: AtomicUsize,
+    compaction_waiters: AtomicUsize,
+}
+
+/// Somebody waits for jobs of a class as long as it lives.
+pub struct Awaited<'a>(&'a AtomicUsize);
+
+impl<'a> Awaited<'a> {
+    fn new(waiters: &'a AtomicUsize) -> Self {
+        waiters.fetch_add(1, Ordering::Relaxed);
+        Awaited(waiters)
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Pace {
     pub fn new(vfs: Arc<dyn Vfs>, statistics: Option<Arc<Statistics>>, is_on: bool) -> Arc<Pace> {
         let is_on = is_on && !vfs.runs_inline();
-        let (log_synced_us, is_behind) = (AtomicU64::new(0), AtomicBool::new(false));
-        Arc::new(Pace { vfs, statistics, is_on, log_synced_us, is_behind })
+        Arc::new(Pace {
+            vfs,
+            statistics,
+            is_on,
+            log_synced_us: AtomicU64::new(0),
+            is_behind: AtomicBool::new(false),
+            flush_waiters: AtomicUsize::new(0),
+            compaction_waiters: AtomicUsize::new(0),
+        })
     }
 
-    /// Notes that a sync of the log ended. One store.
+    /// Notes that a sync of the log ended which a caller asked for. One store.
     pub fn note_log_sync(&self, now: Duration) {
         self.log_synced_us.store(micros(now), Ordering::Relaxed);
     }
@@ -53,21 +80,40 @@ impl Pace {
         self.is_behind.store(is_behind, Ordering::Relaxed);
     }
 
-    /// For a job of that class, which somebody may be waiting for.
-    pub fn pacer(self: &Arc<Self>, class: IoClass, is_waited_for: bool) -> Arc<Pacer> {
+    /// Says that the caller waits for flushes. Those that run go on without a rest.
+    pub fn await_flushes(&self) -> Awaited<'_> {
+        Awaited::new(&self.flush_waiters)
+    }
+
+    /// As [`await_flushes`](Self::await_flushes), for compactions.
+    pub fn await_compactions(&self) -> Awaited<'_> {
+        Awaited::new(&self.compaction_waiters)
+    }
+
+    /// For a job of that class.
+    pub fn pacer(self: &Arc<Self>, class: IoClass) -> Arc<Pacer> {
         let rests_per_burst = match class {
-            _ if is_waited_for || !self.is_on => 0,
+            _ if !self.is_on => 0,
             IoClass::Compaction => 2,
             // Memory is freed by it.
             _ => 1,
         };
-        Arc::new(Pacer { pace: self.clone(), rests_per_burst, rested_us: AtomicU64::new(micros(self.vfs.now())) })
+        Arc::new(Pacer {
+            pace: self.clone(),
+            class,
+            rests_per_burst,
+            rested_us: AtomicU64::new(micros(self.vfs.now())),
+        })
     }
 
-    fn is_wanted(&self, now_us: u64) -> bool {
+    fn is_wanted(&self, class: IoClass, now_us: u64) -> bool {
+        let waiters = match class {
+            IoClass::Compaction => &self.compaction_waiters,
+            _ => &self.flush_waiters,
+        };
         let synced_us = self.log_synced_us.load(Ordering::Relaxed);
         let is_lately = synced_us > 0 && now_us.saturating_sub(synced_us) < micros(SYNCED_LATELY);
-        is_lately && !self.is_behind.load(Ordering::Relaxed)
+        is_lately && !self.is_behind.load(Ordering::Relaxed) && waiters.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -78,6 +124,7 @@ fn micros(time: Duration) -> u64 {
 /// One thread's part in a job.
 pub struct Pacer {
     pace: Arc<Pace>,
+    class: IoClass,
     /// A rest is so many times as long as the burst before it.
     rests_per_burst: u32,
     /// When the last rest ended.
@@ -108,7 +155,7 @@ impl Pacer {
             return;
         }
         let mut rested_us = now_us;
-        if self.pace.is_wanted(now_us) {
+        if self.pace.is_wanted(self.class, now_us) {
             vfs.sleep((Duration::from_micros(worked_us) * self.rests_per_burst).min(REST_MAX));
             rested_us = micros(vfs.now());
             tick(&self.pace.statistics, Ticker::BackgroundRestMicros, rested_us.saturating_sub(now_us));
@@ -124,17 +171,17 @@ struct PacedFile {
 
 impl AppendFile for PacedFile {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
-        let pace = self.pacer.pace.clone();
+        let pacer = self.pacer.clone();
         let mut rest = bytes;
         while !rest.is_empty() {
-            if !pace.is_wanted(micros(pace.vfs.now())) {
+            if !pacer.pace.is_wanted(pacer.class, micros(pacer.pace.vfs.now())) {
                 return self.file.append(rest, class);
             }
             let len = if rest.len() < 2 * PIECE_BYTES { rest.len() } else { PIECE_BYTES };
             let (piece, after) = rest.split_at(len);
             self.file.append(piece, class)?;
             self.file.write_back(class);
-            self.pacer.rest_after(Duration::ZERO);
+            pacer.rest_after(Duration::ZERO);
             rest = after;
         }
         Ok(())

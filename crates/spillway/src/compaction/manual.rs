@@ -75,6 +75,7 @@ impl Db {
     pub fn wait_for_compaction(&self) -> Result<()> {
         self.core().check_writable()?;
         let core = self.core();
+        let _awaited = (core.context.pace.await_flushes(), core.context.pace.await_compactions());
         core.state.lock().flush_without_waiting();
         core.state_changed.notify_all();
         core.wait_until(|state| {
@@ -143,6 +144,7 @@ impl Core {
             return Err(Error::invalid_argument("compact_range: the start is above the end"));
         }
         self.flush_families(&[family])?;
+        let _awaited = self.context.pace.await_compactions();
         let _alone = options.exclusive_manual_compaction.then(|| Hold::new(self, |_| true));
         if options.exclusive_manual_compaction {
             self.wait_until(|state| Ok(state.compactions_running == 0))?;

@@ -78,8 +78,6 @@ pub struct OutputRules {
     /// Nothing lies below the tables.
     pub bottommost: bool,
     pub class: IoClass,
-    /// Somebody waits for the tables: they are written as fast as the disk takes them.
-    pub is_waited_for: bool,
     pub epoch_number: u64,
     /// Seconds since the epoch; when the oldest entry was written, about.
     pub oldest_ancestor_time: u64,
@@ -105,7 +103,7 @@ struct OpenTable {
 
 impl<'a> Outputs<'a> {
     pub fn new(context: &'a Context, rules: &'a OutputRules) -> Self {
-        let pacer = context.pace.pacer(rules.class, rules.is_waited_for);
+        let pacer = context.pace.pacer(rules.class);
         Outputs { context, rules, pacer, paths: Vec::new(), metas: Vec::new() }
     }
 

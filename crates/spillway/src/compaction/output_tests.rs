@@ -55,7 +55,6 @@ fn rules() -> OutputRules {
         compression: CompressionKind::None,
         bottommost: false,
         class: IoClass::Compaction,
-        is_waited_for: false,
         epoch_number: 7,
         oldest_ancestor_time: 1000,
     }

@@ -107,7 +107,6 @@ fn output_rules(work: &Work) -> OutputRules {
         compression: work.pick.compression,
         bottommost: work.pick.bottommost,
         class: IoClass::Compaction,
-        is_waited_for: work.pick.reason == Reason::Manual,
         epoch_number: metas().map(|meta| meta.epoch_number).min().unwrap_or(0),
         oldest_ancestor_time: metas().map(|meta| meta.oldest_ancestor_time).filter(|&time| time > 0).min().unwrap_or(0),
     }

@@ -80,7 +80,6 @@ fn write<C: Cursor>(
         level: 0,
         bottommost: false,
         class: IoClass::Flush,
-        is_waited_for: false,
         epoch_number: plan.version.max_epoch() + 1,
         oldest_ancestor_time: context.vfs.unix_time_us() / 1_000_000,
     };

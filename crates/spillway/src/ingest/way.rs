@@ -105,6 +105,7 @@ impl Core {
 
     /// Has the entries flushed, and whatever is older in their families.
     fn flush_met(&self, met: &[Met]) -> Result<()> {
+        let _awaited = self.context.pace.await_flushes();
         for Met { family, entry, is_mutable } in met {
             if *is_mutable {
                 self.seal_for_flush(family)?;

@@ -37,10 +37,20 @@ impl Core {
     /// # Errors
     /// `Io`, sticky: the database is read-only then (D4).
     pub(crate) fn sync_write(&self, target: LogPosition) -> Result<()> {
-        let synced = self.logs.sync_through(target, || self.pipeline.published_log());
-        let by_self = synced.inspect_err(|e| self.fail(e))?;
+        let by_self = self.sync_for_caller(target)?;
         let ticker = if by_self { Ticker::WriteDoneBySelf } else { Ticker::WriteDoneByOther };
         tick(&self.context.statistics, ticker, 1);
         Ok(())
+    }
+
+    /// A sync that a caller waits for, which background jobs give way to: those that jobs want for themselves are none of
+    /// these. Whether this call issued it.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database is read-only then (D4).
+    pub(crate) fn sync_for_caller(&self, target: LogPosition) -> Result<bool> {
+        let synced = self.logs.sync_through(target, || self.pipeline.published_log());
+        self.context.pace.note_log_sync(self.context.vfs.now());
+        synced.inspect_err(|e| self.fail(e))
     }
 }

@@ -34,6 +34,7 @@ impl Core {
     }
 
     fn flush_through(&self, families: &[&Arc<Family>], last: SeqNo) -> Result<()> {
+        let _awaited = self.context.pace.await_flushes();
         let mut claims = Claims { core: self, families: SmallVec::new() };
         for family in families {
             claims.claim(family.id());

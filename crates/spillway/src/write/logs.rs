@@ -19,7 +19,6 @@ use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
 
 use crate::context::Context;
-use crate::pace::Pace;
 use crate::replay::ReplayedLog;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -94,8 +93,6 @@ struct SyncState {
 pub(crate) struct Logs {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
-    /// Told of every sync.
-    pace: Arc<Pace>,
     dir: PathBuf,
     backing: BackingChoice,
     file_bytes: u64,
@@ -122,7 +119,6 @@ impl Logs {
         Logs {
             vfs: context.vfs.clone(),
             statistics: context.statistics.clone(),
-            pace: context.pace.clone(),
             dir: context.log_dir(),
             backing: match context.options.log_backing {
                 LogBacking::Auto => BackingChoice::Auto,
@@ -366,7 +362,6 @@ impl Logs {
             let logs = state.unsynced.clone();
             drop(state);
             let result = self.sync_logs(&logs, through);
-            self.pace.note_log_sync(self.vfs.now());
             issued = true;
             state = self.sync.lock();
             state.running = false;

@@ -128,6 +128,7 @@ impl Core {
     fn wait_for_room(&self, claim: &Claim<'_>) -> Result<bool> {
         let memory = &self.context.memtables.memory;
         let inline = self.context.vfs.runs_inline();
+        let _awaited = self.context.pace.await_flushes();
         while (claim.stands)()? {
             self.check_writable()?;
             let seen = memory.returns();

@@ -57,7 +57,7 @@ impl Core {
             let raised = wanted > full.flush_wanted_through;
             full.flush_wanted_through = wanted.max(full.flush_wanted_through);
             if waiting.is_none() {
-                waiting = Some(family.writer_waits());
+                waiting = Some((family.writer_waits(), self.context.pace.await_flushes()));
                 self.upkeep.raise(); // which tells listeners
             }
             if self.context.vfs.runs_inline() {
