@@ -66,7 +66,7 @@ impl Core {
         }
         let mut report = IngestReport::of(&prepared);
         if prepared.shares().is_empty() {
-            let report = self.commit_batch_alone(batch)?;
+            let report = self.commit_batch_alone(batch, &prepared.options)?;
             prepared.remove_moved();
             return Ok(report);
         }
@@ -82,9 +82,9 @@ impl Core {
         Ok(report)
     }
 
-    fn commit_batch_alone(&self, batch: Option<&WriteBatch>) -> Result<IngestReport> {
+    fn commit_batch_alone(&self, batch: Option<&WriteBatch>, options: &IngestOptions) -> Result<IngestReport> {
         let Some(batch) = batch else { return Ok(IngestReport::default()) };
-        let last = self.write(batch, &WriteOptions::synced())?;
+        let last = self.write(batch, &WriteOptions { sync: true, ..writing(options) })?;
         let first = SeqNo(last.0 + 1 - u64::from(batch.count()));
         Ok(IngestReport { first, last, ..IngestReport::default() })
     }
@@ -143,7 +143,7 @@ impl Core {
 
     /// Back-pressure, before anything is locked or numbered.
     fn wait_for_ingest_room(&self, prepared: &PreparedIngest) -> Result<()> {
-        let options = WriteOptions { no_slowdown: prepared.options.no_slowdown, ..WriteOptions::default() };
+        let options = writing(&prepared.options);
         // Its tables pass no memtable and take nothing of the writers' rate.
         self.wait_for_debt(0, &options)?;
         prepared.shares().iter().try_for_each(|(family, _)| self.wait_for_queue_room(family, &options))
@@ -165,15 +165,20 @@ impl Core {
             ingest.joining.push(Joining { family, entries, touched: Vec::new(), coverage, fresh: None, met: None });
         }
         if let Some(batch) = batch {
-            self.add_batch(batch, shape.numbers, &mut ingest.joining)?;
+            self.add_batch(batch, shape.numbers, (&mut ingest.joining, &prepared.options))?;
         }
         Ok(ingest)
     }
 
     /// Indexes the batch that comes along: its entries stand above the tables, in memtables of their own, so the families
     /// that it writes to get fresh ones.
-    fn add_batch(&self, batch: &WriteBatch, numbers_before: u64, joining: &mut Vec<Joining>) -> Result<()> {
-        for of_batch in self.index_batch(batch, numbers_before)? {
+    fn add_batch(
+        &self,
+        batch: &WriteBatch,
+        numbers_before: u64,
+        (joining, options): (&mut Vec<Joining>, &IngestOptions),
+    ) -> Result<()> {
+        for of_batch in self.index_batch(batch, numbers_before, &writing(options))? {
             match joining.iter_mut().find(|joining| joining.family.id() == of_batch.family.id()) {
                 Some(joining) => {
                     joining.entries.extend(of_batch.entries);
@@ -234,6 +239,11 @@ impl Core {
         };
         logged.inspect_err(|e| self.fail(e))
     }
+}
+
+/// How a write would be admitted that may wait for no more than the ingest.
+fn writing(options: &IngestOptions) -> WriteOptions {
+    WriteOptions { no_slowdown: options.no_slowdown, ..WriteOptions::default() }
 }
 
 /// # Errors

@@ -135,16 +135,21 @@ impl Core {
     /// Indexes a batch that joins queues with something else of the same change, which takes `numbers_before` first.
     ///
     /// # Errors
-    /// As for a write that is admitted.
-    pub(crate) fn index_batch(&self, batch: &WriteBatch, numbers_before: u64) -> Result<Vec<Joining>> {
-        let (set, options) = (self.families.load(), WriteOptions::default());
-        let mut parts = admission::summarise(batch, &set, &options)?;
+    /// As for a write with these options that is admitted.
+    pub(crate) fn index_batch(
+        &self,
+        batch: &WriteBatch,
+        numbers_before: u64,
+        options: &WriteOptions,
+    ) -> Result<Vec<Joining>> {
+        let set = self.families.load();
+        let mut parts = admission::summarise(batch, &set, options)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
-            self.wait_for_queue_room(part.family, &options)?;
+            self.wait_for_queue_room(part.family, options)?;
         }
-        let memtables = self.memtables_of(&parts, room_bytes, &options)?;
+        let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, numbers_before)];
             let touched = vec![part.keys().to_span()];

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use base::extend::{Event, EventListener};
 use parking_lot::{Condvar, Mutex};
-use spillway::{Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, OpenOptions, SeqNo, WriteBatch, WriteOptions};
+use spillway::{
+    Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, SeqNo, WriteBatch,
+    WriteOptions,
+};
 
-use super::common::{MODES, World, mode, name};
+use super::common::{MODES, World, contents, mode, name};
 
 /// Keeps flushes, or compactions, from going on, and hears that somebody is stopped for that.
 #[derive(Default)]
@@ -148,6 +151,42 @@ fn an_ingest_waits_for_room_in_the_queue_before_it_has_a_number() {
         let stalls = world.db.stalls();
         let waits = stalls.iter().find(|stall| stall.cause.name() == "memtable-limit").expect("a cause").waits;
         assert_eq!(waits, 1, "{ingest:?}");
+    }
+}
+
+/// The batch of an ingest that may not wait finds no room: what the call says, which must not have waited.
+fn refused_batch(world: &World, hold: &Hold, batch: &WriteBatch, requests: &[IngestRequest], ingest: IngestMode) {
+    let prepared = world.db.prepare_ingest(requests, &impatient(ingest), &Default::default()).expect("prepared");
+    let before = world.db.latest_sequence_number();
+    let (waited, written) = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| world.db.write_with_ingest(batch, prepared));
+        wait_while(&writing, || !hold.0.has_stopped.load(Ordering::Acquire));
+        let waited = !writing.is_finished();
+        if waited {
+            hold.0.let_go();
+        }
+        (waited, writing.join().expect("no panic"))
+    });
+    assert!(!waited, "{ingest:?}: it was to fail rather than wait");
+    let error = written.expect_err("the queue is full");
+    assert_eq!(error.kind(), ErrorKind::Busy, "{ingest:?}: {error}");
+    assert_eq!(world.db.latest_sequence_number(), before, "{ingest:?}: it took no number");
+}
+
+#[test]
+fn a_batch_beside_an_ingest_that_may_not_wait_is_refused_where_it_would() {
+    for ingest in MODES {
+        let (world, hold) = world();
+        let other = world.db.create_family("other", FamilyOptions::default()).expect("made");
+        fill_queue(&world, &hold);
+        let mut batch = WriteBatch::new();
+        // More than the mutable memtable has room for.
+        batch.put(world.family.id(), name(1).as_bytes(), &vec![7; 8 << 20]);
+        let requests = [IngestRequest::new(other.clone(), vec![world.table("new", 0..5, "new")])];
+        refused_batch(&world, &hold, &batch, &requests, ingest);
+        refused_batch(&world, &hold, &batch, &[], ingest);
+        assert_eq!(contents(&world.db, &other, None).len(), 0, "{ingest:?}");
+        assert_eq!(world.get(1), None, "{ingest:?}");
     }
 }
 
