@@ -19,7 +19,7 @@ use crate::db::Db;
 use crate::family::Family;
 use crate::flush::ways::FlushReport;
 use crate::ingest::IngestWaitReport;
-use crate::ingest::queued::QueuedIngest;
+use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 use crate::write::stall::StallCause;
 
@@ -100,26 +100,31 @@ impl Db {
                 LiveFile::of(family, level, table, self.core().context.table_path(table.meta.physical_number()))
             };
             let placed = view.version.all_files().map(|(level, table)| file(level, table));
-            let queued = view.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
-            placed.chain(queued.map(|table| LiveFile { is_queued: true, ..file(0, table) })).collect::<Vec<_>>()
+            let queued = view.queued_tables().map(|table| LiveFile { is_queued: true, ..file(0, table) });
+            placed.chain(queued).collect::<Vec<_>>()
         };
         self.families().iter().flat_map(of_family).collect()
     }
 
-    /// About how many bytes of tables hold the keys of each range `[start, end)`.
+    /// About how many bytes of tables hold the keys of each range `[start, end)`, tables included that were ingested and have no
+    /// level yet.
     ///
     /// # Errors
     /// `Corruption`, `Io`: an index could not be read.
     pub fn approximate_sizes(&self, family: &Family, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
         family.check_live()?;
-        let version = family.view_full().version.clone();
+        let view = family.view_full();
         let mut sizes = Vec::with_capacity(ranges.len());
         for (start, end) in ranges {
             let mut bytes = 0;
-            for level in 0..version.num_levels() {
-                for file in version.overlapping(level, Some(start), Some(end)) {
+            for level in 0..view.version.num_levels() {
+                for file in view.version.overlapping(level, Some(start), Some(end)) {
                     bytes += bytes_between(&file, start, end)?;
                 }
+            }
+            let reaches = |file: &&Arc<TableFile>| overlaps(&family.order().user, &file.meta, Some(start), Some(end));
+            for file in view.queued_tables().filter(reaches) {
+                bytes += bytes_between(file, start, end)?;
             }
             sizes.push(bytes);
         }

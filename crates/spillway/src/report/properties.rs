@@ -57,8 +57,8 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.oldest-snapshot-time", Number(|s| s.core.snapshots.oldest().map_or(0, |(_, taken_s)| taken_s))),
     ("rocksdb.oldest-snapshot-sequence", Number(|s| s.core.snapshots.oldest().map_or(0, |(seq, _)| seq.0))),
     ("rocksdb.min-log-number-to-keep", Number(|s| s.core.logs.oldest().map_or(0, |number| number.0))),
-    ("rocksdb.total-sst-files-size", Number(|s| s.view.version.total_bytes())),
-    ("rocksdb.live-sst-files-size", Number(|s| s.view.version.total_bytes())),
+    ("rocksdb.total-sst-files-size", Number(|s| s.table_bytes())),
+    ("rocksdb.live-sst-files-size", Number(|s| s.table_bytes())),
     ("rocksdb.base-level", Number(|s| LevelTargets::of(&s.view.version, &s.family.options()).base_level as u64)),
     ("rocksdb.estimate-pending-compaction-bytes", Number(|s| pending_bytes(&s.view.version, &s.family.options()))),
     ("rocksdb.actual-delayed-write-rate", Number(|s| s.core.stall.delayed_bytes_per_second().unwrap_or(0))),
@@ -80,7 +80,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.flushes-fallen-back", Number(|s| s.core.context.flushes.report().fallen_back)),
     ("spillway.last-flush-fall-back", Text(|s| s.core.context.flushes.report().last_fall_back.unwrap_or_default())),
     ("spillway.ingests-queued", Number(|s| s.queued_ingests().count() as u64)),
-    ("spillway.ingested-tables-queued", Number(|s| s.queued_ingests().flat_map(QueuedIngest::files).count() as u64)),
+    ("spillway.ingested-tables-queued", Number(|s| s.view.queued_tables().count() as u64)),
     ("spillway.ingest-writer-waits", Number(|s| s.core.ingest_waits.report().waits)),
     ("spillway.ingest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().total.as_nanos() as u64)),
     ("spillway.ingest-longest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().longest.as_nanos() as u64)),
@@ -130,6 +130,10 @@ impl Source<'_> {
         self.view.queue.iter().filter_map(|entry| entry.as_ingest())
     }
 
+    fn table_bytes(&self) -> u64 {
+        self.view.tables().map(|file| file.meta.file_bytes).sum()
+    }
+
     fn memtable_bytes(&self) -> u64 {
         self.view.flushables().map(|entry| entry.memory_bytes() as u64).sum()
     }
@@ -150,13 +154,13 @@ impl Source<'_> {
             let properties = table.properties();
             Ok(properties.entries.saturating_sub(2 * properties.deletions))
         };
-        let tables = self.view.version.all_files().filter_map(|(_, file)| file.with(in_table).ok());
+        let tables = self.view.tables().filter_map(|file| file.with(in_table).ok());
         in_memory(&**self.view.mutable.memtable()) + self.queued(in_memory) + tables.sum::<u64>()
     }
 
     fn open_table_bytes(&self) -> u64 {
-        let open = self.view.version.all_files().filter(|(_, file)| file.is_open());
-        open.filter_map(|(_, file)| file.with(|table| Ok(table.memory_bytes() as u64)).ok()).sum()
+        let open = self.view.tables().filter(|file| file.is_open());
+        open.filter_map(|file| file.with(|table| Ok(table.memory_bytes() as u64)).ok()).sum()
     }
 
     /// Bytes of keys and values for each byte of file; -1 for an empty level.

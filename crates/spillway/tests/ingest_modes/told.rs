@@ -5,9 +5,9 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::metrics::{Histogram, Ticker};
 use parking_lot::Mutex;
-use spillway::IngestMode;
+use spillway::{Db, IngestMode};
 
-use super::common::{MODES, World, mode, put};
+use super::common::{MODES, World, mode, name, put};
 
 #[test]
 fn every_way_is_counted_and_told() {
@@ -57,18 +57,57 @@ fn every_way_is_counted_and_told() {
 fn what_is_queued_is_told() {
     let world = World::inline();
     let file = world.table("new", 0..5, "new");
-    let seen = Arc::new(Mutex::new(None));
-    let heard = seen.clone();
-    world.whenever(move |db, event| {
-        if let Event::Ingested { .. } = event {
-            let number = |name| db.int_property(&db.default_family(), name).expect("a property");
-            let queued = (number("spillway.ingests-queued"), number("spillway.ingested-tables-queued"));
-            heard.lock().get_or_insert(queued);
-        }
+    let seen = told_while_queued(&world, |db| {
+        let number = |name| db.int_property(&db.default_family(), name).expect("a property");
+        (number("spillway.ingests-queued"), number("spillway.ingested-tables-queued"))
     });
     world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
     assert_eq!(*seen.lock(), Some((1, 1)), "flushes come after it");
     assert_eq!(world.number("spillway.ingests-queued"), 0);
+}
+
+/// What is told of the first ingest that has not left the queue.
+fn told_while_queued<T: Send + 'static>(
+    world: &World,
+    tell: impl Fn(&Arc<Db>) -> T + Send + 'static,
+) -> Arc<Mutex<Option<T>>> {
+    let seen = Arc::new(Mutex::new(None));
+    let heard = seen.clone();
+    world.whenever(move |db, event| {
+        if let Event::Ingested { .. } = event {
+            heard.lock().get_or_insert_with(|| tell(db));
+        }
+    });
+    seen
+}
+
+/// Numbers of entries, and sizes: of all tables, of a range with the first of the keys in it, and of one without any.
+fn sizes(db: &Arc<Db>) -> Vec<u64> {
+    let family = db.default_family();
+    let mut sizes: Vec<u64> = [
+        "rocksdb.estimate-num-keys",
+        "rocksdb.total-sst-files-size",
+        "rocksdb.live-sst-files-size",
+        "rocksdb.estimate-table-readers-mem",
+    ]
+    .map(|name| db.int_property(&family, name).expect("a property"))
+    .to_vec();
+    let (start, middle, end) = (name(0), name(3000), name(9000));
+    let ranges = [(start.as_bytes(), middle.as_bytes()), (middle.as_bytes(), end.as_bytes())];
+    sizes.extend(db.approximate_sizes(&family, &ranges).expect("readable"));
+    sizes
+}
+
+#[test]
+fn what_is_queued_is_in_all_sizes() {
+    let world = World::inline();
+    let file = world.table("new", 0..2000, "new");
+    let seen = told_while_queued(&world, |db| (db.live_files().iter().all(|file| file.is_queued), sizes(db)));
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    assert!(world.db.live_files().iter().all(|file| !file.is_queued));
+    let placed = sizes(&world.db);
+    assert!(placed[..5].iter().all(|size| *size > 0) && placed[5] == 0, "{placed:?}");
+    assert_eq!(*seen.lock(), Some((true, placed)));
 }
 
 #[test]
