@@ -24,6 +24,8 @@ pub enum Reason {
     Marked,
     /// A table keeps a log most of which is dead.
     ValueLog,
+    /// An excise left little of a file.
+    Excised,
     /// Somebody asked.
     Manual,
 }
@@ -36,6 +38,7 @@ impl Reason {
             Reason::LevelSize => "level-size",
             Reason::Marked => "marked",
             Reason::ValueLog => "value log",
+            Reason::Excised => "excised",
             Reason::Manual => "manual",
         }
     }

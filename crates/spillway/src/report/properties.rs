@@ -66,6 +66,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.block-cache-capacity", Number(|s| s.core.block_cache.capacity() as u64)),
     ("rocksdb.block-cache-usage", Number(|s| s.core.block_cache.usage() as u64)),
     ("rocksdb.block-cache-pinned-usage", Number(|s| s.core.block_cache.pinned_usage() as u64)),
+    ("spillway.excised-bytes", Number(|s| s.excised_bytes())),
     ("spillway.log-bytes", Number(|s| s.core.logs.total().0)),
     ("spillway.value-logs", Number(|s| s.core.context.logs.of_tables().0)),
     ("spillway.value-log-bytes", Number(|s| s.core.context.logs.of_tables().1)),
@@ -132,6 +133,11 @@ impl Source<'_> {
 
     fn table_bytes(&self) -> u64 {
         self.view.tables().map(|file| file.meta.file_bytes).sum()
+    }
+
+    /// Bytes of files that no table counts.
+    fn excised_bytes(&self) -> u64 {
+        self.view.version.shared_files().values().map(|file| file.excised_bytes()).sum()
     }
 
     fn memtable_bytes(&self) -> u64 {

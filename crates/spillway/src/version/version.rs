@@ -11,6 +11,21 @@ use super::table_file::{FileMeta, TableFile};
 /// More levels than any options ask for; a larger number in a MANIFEST is damage (B2).
 pub const LEVELS_MAX: usize = 64;
 
+/// A file that virtual tables lie in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedFile {
+    /// Bytes that tables count.
+    pub counted_bytes: u64,
+    pub file_bytes: u64,
+}
+
+impl SharedFile {
+    /// Bytes that no table counts: what excises took out.
+    pub fn excised_bytes(&self) -> u64 {
+        self.file_bytes.saturating_sub(self.counted_bytes)
+    }
+}
+
 /// The levels of a family. Cheap to clone: levels are shared.
 #[derive(Clone)]
 pub struct Version {
@@ -67,6 +82,17 @@ impl Version {
 
     pub fn total_bytes(&self) -> u64 {
         self.levels.iter().map(|level| level.bytes()).sum()
+    }
+
+    /// The files that virtual tables lie in.
+    pub fn shared_files(&self) -> BTreeMap<FileNumber, SharedFile> {
+        let mut shared: BTreeMap<FileNumber, SharedFile> = BTreeMap::new();
+        for meta in self.all_files().map(|(_, file)| &file.meta).filter(|meta| meta.is_virtual()) {
+            let file = shared.entry(meta.physical_number()).or_default();
+            file.counted_bytes = file.counted_bytes.saturating_add(meta.file_bytes);
+            file.file_bytes = meta.physical_bytes();
+        }
+        shared
     }
 
     pub fn num_files(&self) -> usize {

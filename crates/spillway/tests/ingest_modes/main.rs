@@ -7,6 +7,7 @@ mod closing;
 mod common;
 mod compactions;
 mod corners;
+mod excised;
 mod options;
 mod placed;
 mod room;

@@ -4,6 +4,7 @@
 //! What is picked is a *clean cut*, no user key has versions left behind in the same level, and never touches what a
 //! running compaction reads or writes, so that compactions of one family can run side by side.
 
+mod excised;
 mod level0;
 mod range;
 mod sorted;
@@ -77,7 +78,7 @@ impl<'a> Picker<'a> {
                 return Some(pick);
             }
         }
-        self.marked().or_else(|| self.releasing_log())
+        self.marked().or_else(|| self.releasing_log()).or_else(|| self.mostly_excised())
     }
 
     fn order(&self) -> &UserOrder {

@@ -82,7 +82,7 @@ impl Picker<'_> {
         if run.is_empty() {
             return RangePick::Nothing;
         }
-        match self.in_place(request.level, self.bounded(files, run, wanted)) {
+        match self.in_place(request.level, self.bounded(files, run, wanted), Reason::Manual) {
             None => RangePick::Busy,
             Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
         }
@@ -105,7 +105,7 @@ impl Picker<'_> {
     }
 
     /// The first files of the run that are wanted, at least one and as many as one compaction may take in.
-    fn bounded(
+    pub(super) fn bounded(
         &self,
         files: &[Arc<TableFile>],
         run: Range<usize>,

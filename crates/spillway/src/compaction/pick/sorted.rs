@@ -82,15 +82,15 @@ impl Picker<'_> {
         self.complete(Chosen { reason, inputs, output_level: level + 1, may_move })
     }
 
-    /// A run of a level's files, rewritten where they are.
-    pub(super) fn in_place(&self, level: usize, run: Range<usize>) -> Option<Pick> {
+    /// A run of a level's files, rewritten where they are. `None` where some of it is busy.
+    pub(super) fn in_place(&self, level: usize, run: Range<usize>, reason: Reason) -> Option<Pick> {
         let files = self.version.level(level);
         let files = files.get(clean_cut(self.order(), files, run)).unwrap_or(&[]);
         if self.any_busy(files) {
             return None;
         }
         let inputs = vec![LevelInputs { level, files: files.to_vec() }];
-        self.complete(Chosen { reason: Reason::Manual, inputs, output_level: level, may_move: false })
+        self.complete(Chosen { reason, inputs, output_level: level, may_move: false })
     }
 
     /// The run widened to a clean cut, and the run of the level below that it overlaps; `None` where a file is busy.

@@ -5,8 +5,8 @@
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `!` behind it marks the file for compaction, `~` makes it a virtual one; level 0's are older than those
-//!   of earlier lines, or newer where the level is written `+0`;
+//!   tombstone; `!` behind it marks the file for compaction, `~` makes it a virtual one, `~FILE/BYTES` one in that file of so
+//!   many bytes; level 0's are older than those of earlier lines, or newer where the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
@@ -60,7 +60,7 @@ impl World {
         let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
-            let (text, is_virtual) = text.strip_suffix('~').map_or((text, false), |text| (text, true));
+            let (text, backing) = text.split_once('~').map_or((text, None), |(text, file)| (text, Some(backing(file))));
             let parts: Vec<&str> = text.split(':').collect();
             let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
             let (first, last) = keys.split_once('-').unwrap();
@@ -79,7 +79,7 @@ impl World {
                     largest,
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
-                    backing: is_virtual.then_some(Backing { number: FileNumber(1_000_000), file_bytes: 1_000_000 }),
+                    backing,
                     ..FileMeta::default()
                 },
             ));
@@ -155,6 +155,11 @@ impl World {
     }
 }
 
+fn backing(text: &str) -> Backing {
+    let (number, file_bytes) = text.split_once('/').unwrap_or(("1000000", "1000000"));
+    Backing { number: FileNumber(number.parse().unwrap()), file_bytes: file_bytes.parse().unwrap() }
+}
+
 fn describe(pick: &Pick) -> String {
     let mut text = pick.reason.name().to_string();
     let numbers =
@@ -228,6 +233,11 @@ fn ranges() {
 #[test]
 fn sizes() {
     check("sizes.txt");
+}
+
+#[test]
+fn what_excises_left() {
+    check("excised.txt");
 }
 
 #[test]

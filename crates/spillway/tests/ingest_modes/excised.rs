@@ -1,0 +1,147 @@
+//! The space of what an excise took out comes back by itself.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use base::extend::Event;
+use spillway::{IngestMode, IngestOptions, IngestRequest};
+
+use super::common::{MODES, World, mode, name};
+
+const TABLES: u32 = 4;
+/// Each with a value of 8 KiB.
+const KEYS: u32 = 256;
+const TABLE_BYTES: u64 = (KEYS as u64) << 13;
+
+/// Random, so that compression finds nothing in it.
+fn value() -> String {
+    let mut state = 1u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b' ' + (state >> 33) as u8 % 95)
+    };
+    (0..8 << 10).map(|_| letter()).collect()
+}
+
+/// Ingests large tables beside each other, into the last level.
+fn ingest_tables(world: &World) {
+    let value = value();
+    for table in 0..TABLES {
+        let file = world.table(&format!("{table}"), first_key(table)..first_key(table) + KEYS, &value);
+        let options = IngestOptions { move_files: true, ..mode(IngestMode::Direct) };
+        world.ingest(file, &options).expect("ingested");
+    }
+    assert!(world.db.live_files().iter().all(|file| file.level == 6 && !file.is_virtual));
+}
+
+fn first_key(table: u32) -> u32 {
+    table * 1000
+}
+
+/// Takes all but so many keys out of each table.
+fn excise_all_but(world: &World, kept: u32, ingest: IngestMode) {
+    for table in 0..TABLES {
+        let excise = Some((name(first_key(table) + kept).into_bytes(), name(first_key(table) + KEYS).into_bytes()));
+        let request = IngestRequest { excise, ..IngestRequest::new(world.family.clone(), Vec::new()) };
+        world.db.ingest_all(&[request], &mode(ingest)).expect("excised");
+    }
+}
+
+/// Bytes of all tables' files in the directory.
+fn file_bytes(world: &World) -> u64 {
+    let dir = Path::new("/w/db");
+    let names = world.vfs.read_dir(dir).expect("listed");
+    let tables = names.iter().filter(|name| name.ends_with(".sst"));
+    tables.map(|name| world.vfs.metadata(&dir.join(name)).expect("there").len).sum()
+}
+
+fn excised_bytes(world: &World) -> u64 {
+    world.number("spillway.excised-bytes")
+}
+
+/// Counts compactions.
+fn count_compactions(world: &World) -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    world.whenever(move |_, event| {
+        if let Event::CompactionEnd { .. } = event {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    count
+}
+
+fn check_freed(world: &World, kept: u32) {
+    assert_eq!(excised_bytes(world), 0);
+    let files = world.db.live_files();
+    assert!(files.iter().all(|file| file.level == 6 && !file.is_virtual), "{files:?}");
+    assert!(file_bytes(world) < TABLE_BYTES, "{} of {} tables' bytes", file_bytes(world), TABLES);
+    let left = (0..TABLES).flat_map(|table| (first_key(table)..first_key(table) + kept).map(name));
+    assert!(world.contents().into_keys().eq(left));
+}
+
+#[test]
+fn what_an_excise_took_from_the_last_level_comes_free_by_itself() {
+    for ingest in MODES {
+        let world = World::inline();
+        ingest_tables(&world);
+        assert!(file_bytes(&world) > u64::from(TABLES) * TABLE_BYTES);
+        let compactions = count_compactions(&world);
+        excise_all_but(&world, 1, ingest);
+        check_freed(&world, 1);
+        let count = compactions.load(Ordering::Relaxed);
+        assert!((1..=TABLES as usize).contains(&count), "{ingest:?}: {count}");
+        // Whole tables are left alone.
+        world.put(1, "more");
+        world.flush();
+        world.db.wait_for_compaction().expect("waited");
+        assert_eq!(compactions.load(Ordering::Relaxed), count, "{ingest:?}");
+    }
+}
+
+#[test]
+fn threads_free_what_an_excise_took() {
+    const LONG: Duration = Duration::from_secs(60);
+    for ingest in MODES {
+        let world = World::threaded();
+        ingest_tables(&world);
+        excise_all_but(&world, 1, ingest);
+        let start = Instant::now();
+        // Nobody asks for anything: an excise that is queued is gone within a second.
+        while world.db.live_files().iter().any(|file| file.is_virtual) || file_bytes(&world) > TABLE_BYTES {
+            assert!(start.elapsed() < LONG, "{ingest:?}: {} are excised", excised_bytes(&world));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        check_freed(&world, 1);
+    }
+}
+
+#[test]
+fn without_automatic_compactions_the_space_stays_and_is_told() {
+    let world = World::with(|options| options.families[0].1.disable_auto_compactions = true);
+    ingest_tables(&world);
+    let all_bytes = file_bytes(&world);
+    excise_all_but(&world, 1, IngestMode::Flushable);
+    world.db.wait_for_compaction().expect("waited");
+    assert_eq!(file_bytes(&world), all_bytes);
+    let counted: u64 = world.db.live_files().iter().map(|file| file.bytes).sum();
+    assert!(world.db.live_files().iter().all(|file| file.is_virtual) && counted < TABLE_BYTES, "{counted}");
+    assert_eq!(excised_bytes(&world), all_bytes - counted);
+    assert_eq!(world.number("rocksdb.live-sst-files-size"), counted);
+    world.db.set_options(&world.family, &[("disable_auto_compactions", "false")]).expect("set");
+    world.db.wait_for_compaction().expect("waited");
+    check_freed(&world, 1);
+}
+
+#[test]
+fn a_file_of_which_a_part_counts_stays() {
+    let world = World::inline();
+    ingest_tables(&world);
+    let all_bytes = file_bytes(&world);
+    excise_all_but(&world, KEYS / 3, IngestMode::Flushable);
+    world.db.wait_for_compaction().expect("waited");
+    assert_eq!(file_bytes(&world), all_bytes);
+    assert!(excised_bytes(&world) > all_bytes / 2);
+}
