@@ -56,8 +56,7 @@ mod private_tag {
     pub const NEXT_EDIT: u32 = BASE + 7;
     pub const LOG_ROW: u32 = BASE + 8;
     pub const LOG_DIR: u32 = BASE + 9;
-    /// Reserved: the logs that a table's values lie in.
-    pub const LOG_REFERENCES: u32 = BASE + 5;
+    // BASE + 5 was never written, and is refused like any that is unknown.
     /// Behind a table that is added: the file of which it is a part.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -299,7 +298,6 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
                 _ => Ok(()),
             }
         }
-        private_tag::LOG_REFERENCES => Err(Error::unsupported("a table whose values lie in logs")),
         _ if tag & tag::IGNORABLE_BIT != 0 => reader.prefixed("a field that may be passed over").map(drop),
         _ => Err(Error::unsupported("unknown, and not to be passed over")),
     }

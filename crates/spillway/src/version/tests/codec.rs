@@ -158,7 +158,7 @@ fn what_cannot_be_honoured_is_named() {
             [&[2, 7][..], &tagged(11, b"")].concat(),
             "tag 11 at byte 2 of the record: unknown, and not to be passed over",
         ),
-        (tagged(0x5350_0005, b""), "tag 1397751813 at byte 0 of the record: a table whose values lie in logs"),
+        (tagged(0x5350_0005, b""), "tag 1397751813 at byte 0 of the record: unknown, and not to be passed over"),
         (new_file_4(&[10, 1, 5]), "tag 103 at byte 0 of the record: table 000009 has user-defined timestamps"),
         (new_file_4(&[16, 1, 0]), "tag 103 at byte 0 of the record: table 000009 has user-defined timestamps"),
         (
