@@ -127,9 +127,17 @@ impl Harness {
     }
 
     fn check_shape(&self) {
-        let view = self.family().view_full();
-        let on_disk: u64 = view.version.all_files().map(|(_, file)| file.meta.file_bytes).sum();
-        assert_eq!(on_disk, view.version.total_bytes());
+        let (view, context) = (self.family().view_full(), &self.db.core().context);
+        for (_, file) in view.version.all_files() {
+            let on_disk = context.vfs.metadata(&context.table_path(file.number())).unwrap();
+            assert_eq!(on_disk.len, file.meta.file_bytes, "table {}", file.number().0);
+        }
+        if context.vfs.runs_inline() {
+            self.db.core().purge_obsolete();
+            let names = context.vfs.read_dir(&context.dir).unwrap();
+            let on_disk = names.iter().filter(|name| name.ends_with(".sst")).count();
+            assert_eq!(on_disk, view.version.num_files(), "nothing is left behind, and nobody holds an older version");
+        }
         for level in 1..view.version.num_levels() {
             for pair in view.version.level(level).windows(2) {
                 assert!(view.version.order().compare(&pair[0].meta.largest, &pair[1].meta.smallest).is_lt());

@@ -14,6 +14,7 @@ fn write_and_flush(world: &World, rounds: u32) {
 
 #[test]
 fn a_close_ends_what_is_being_prepared_before_others_have_the_directory() {
+    let mut cut_off = 0;
     for files in 1..6 {
         let mut world = World::real();
         let tables: Vec<_> = (0..200).map(|i| world.table(&format!("{i}"), i * 10..i * 10 + 5, "new")).collect();
@@ -30,10 +31,12 @@ fn a_close_ends_what_is_being_prepared_before_others_have_the_directory() {
         write_and_flush(&world, 12);
         if let Err(error) = preparing.join().expect("no panic") {
             assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+            cut_off += 1;
         }
         assert_eq!(progress.files().1, done, "nothing is made after the close");
         assert_eq!(world.contents().len(), 12);
     }
+    assert!(cut_off > 0, "every prepare had ended before the close");
 }
 
 #[test]

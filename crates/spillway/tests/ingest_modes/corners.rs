@@ -12,7 +12,7 @@ use spillway::{
     OtherFamilies, ReadOptions, WriteBatch, WriteOptions,
 };
 
-use super::common::{self, World, table};
+use super::common::{self, World, name, table};
 
 /// Newer data is linked below older data that change_level moves up meanwhile.
 #[test]
@@ -94,25 +94,36 @@ impl EventListener for Dropper {
 fn dropped_beside_another_in_a_flush() {
     let dropper = Arc::new(Dropper { armed: AtomicBool::new(false), db: OnceLock::new() });
     let d2 = dropper.clone();
-    let world = World::with(|o| o.db.listeners.push(d2));
+    let mut world = World::with(|o| o.db.listeners.push(d2));
     dropper.db.set(Arc::downgrade(&world.db)).expect("as planned");
     let (a, b) = two_families(&world);
     let (fa, fb) = (world.table("a.sst", 0..5, "t"), world.table("b.sst", 0..5, "t"));
     let requests = [IngestRequest::new(a.clone(), vec![fa]), IngestRequest::new(b.clone(), vec![fb])];
-    let (a2, b2) = (a.clone(), b.clone());
+    let (a2, b2, dropper2) = (a.clone(), b.clone(), dropper.clone());
     let step = AtomicU64::new(0);
     world.whenever(move |db, event| match event {
         Event::Ingested { .. } if step.fetch_add(1, Ordering::SeqCst) == 0 => {
             let mut batch = WriteBatch::new();
-            batch.put(a2.id(), b"k", b"v");
-            batch.put(b2.id(), b"k", b"v");
-            dropper.armed.store(true, Ordering::SeqCst);
+            batch.put(a2.id(), name(9).as_bytes(), b"v");
+            batch.put(b2.id(), name(9).as_bytes(), b"v");
+            dropper2.armed.store(true, Ordering::SeqCst);
             db.write(&batch, &WriteOptions { flush_after: true, ..Default::default() }).expect("b is written");
         }
         _ => {}
     });
     world.db.ingest_all(&requests, &IngestOptions::default()).expect("as planned");
+    let has_come = world.db.family("a").is_none() && !dropper.armed.load(Ordering::SeqCst);
+    assert!(has_come, "the family was to be dropped in the midst of the flush");
     world.put(1, "x");
+    drop((a, b));
+    for _ in 0..2 {
+        assert_eq!(world.get(1).as_deref(), Some("x"));
+        let of_b = common::contents(&world.db, &world.db.family("b").expect("it stays"), None);
+        let expected = (0..5).map(|key| (name(key), "t")).chain([(name(9), "v")]);
+        assert!(of_b.iter().map(|(key, value)| (key.clone(), &**value)).eq(expected), "{of_b:?}");
+        world.reopen();
+    }
+    assert!(world.db.family("a").is_none());
 }
 
 /// An unlogged batch over two families with flush_after, where one has an ingest at its queue's old end.
@@ -144,7 +155,7 @@ fn half_of_an_unlogged_batch() {
     world.db.ingest_all(&[IngestRequest::new(a.clone(), vec![fa])], &IngestOptions::default()).expect("as planned");
     let range = images.lock().expect("as planned").clone();
     // Again, with a crash at each operation of that.
-    let mut halves = 0;
+    let mut found = [0, 0];
     for at in range[0]..range[1] {
         let memory = MemoryVfs::new(3);
         let m2 = memory.clone();
@@ -166,14 +177,11 @@ fn half_of_an_unlogged_batch() {
             _ => {}
         });
         world.db.ingest_all(&[IngestRequest::new(a.clone(), vec![fa])], &IngestOptions::default()).expect("as planned");
-        let Some(image) = memory.take_crash_image() else { continue };
+        let image = memory.take_crash_image().unwrap_or_else(|| panic!("no crash at {at}"));
         let mut options = OpenOptions::create_if_missing();
         options.vfs = image;
         options.other_families = OtherFamilies::OpenWith(Box::default());
         let db = Db::open("/w/db", &options).expect("as planned");
-        if db.family("a").is_none() {
-            continue;
-        }
         let get = |f: &str| {
             db.get(&db.family(f).expect("as planned"), b"k00001", &ReadOptions::default())
                 .expect("as planned")
@@ -181,11 +189,10 @@ fn half_of_an_unlogged_batch() {
         };
         let (in_a, in_b) = (get("a"), get("b"));
         let (has_a, has_b) = (in_a.as_deref() == Some(b"v"), in_b.as_deref() == Some(b"v"));
-        if has_a != has_b {
-            halves += 1;
-        }
+        assert_eq!(has_a, has_b, "half of it, after a crash at {at}");
+        found[usize::from(has_a)] += 1;
     }
-    assert_eq!(halves, 0);
+    assert!(found.iter().all(|images| *images > 0), "crashes without it, and with it: {found:?}");
 }
 
 /// Opens a database behind whose logs another one holds these records; what that yields.

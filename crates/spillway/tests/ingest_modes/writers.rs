@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use spillway::{Db, IngestMode, SeqNo, WriteBatch, WriteOptions};
 
@@ -26,8 +26,35 @@ fn write_until(db: &Db, keys: std::ops::Range<u32>, stop: &AtomicBool) -> BTreeM
     last
 }
 
+/// Counts snapshots that were checked.
+#[derive(Default)]
+struct Checked(AtomicU64);
+
+/// More than there are ever checked: nobody checks any more, whether he ended or panicked.
+const CHECKS_OVER: u64 = 1 << 60;
+
+impl Checked {
+    /// Returns once a snapshot was taken after the call and checked.
+    fn wait_for_next(&self) {
+        // The one under way may have been taken before.
+        let through = (self.0.load(Ordering::Relaxed) + 2).min(CHECKS_OVER);
+        while self.0.load(Ordering::Relaxed) < through {
+            std::thread::yield_now();
+        }
+    }
+}
+
+struct Checking<'a>(&'a Checked);
+
+impl Drop for Checking<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(CHECKS_OVER, Ordering::Relaxed);
+    }
+}
+
 /// Takes snapshots and reads each twice.
-fn check_snapshots(db: &Db, stop: &AtomicBool) {
+fn check_snapshots(db: &Db, checked: &Checked, stop: &AtomicBool) {
+    let _checking = Checking(checked);
     let family = db.default_family();
     let mut seq = SeqNo::ZERO;
     while !stop.load(Ordering::Relaxed) {
@@ -37,12 +64,13 @@ fn check_snapshots(db: &Db, stop: &AtomicBool) {
         let first = contents(db, &family, Some(snapshot.clone()));
         std::thread::yield_now();
         assert_eq!(contents(db, &family, Some(snapshot)), first, "a snapshot at {seq}");
+        checked.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 fn beside_writers(ingests: &[IngestMode], rounds: u32) {
     let mut world = World::threaded();
-    let stop = AtomicBool::new(false);
+    let (stop, checked) = (AtomicBool::new(false), Checked::default());
     let mut last: BTreeMap<u32, (SeqNo, String)> = BTreeMap::new();
     let mut newest = |all: BTreeMap<u32, (SeqNo, String)>| {
         for (key, (seq, value)) in all {
@@ -51,15 +79,18 @@ fn beside_writers(ingests: &[IngestMode], rounds: u32) {
         }
     };
     std::thread::scope(|scope| {
-        let (db, stop): (&Arc<Db>, _) = (&world.db, &stop);
+        let (db, stop, checked): (&Arc<Db>, _, _) = (&world.db, &stop, &checked);
         let writers: Vec<_> =
             (0..2).map(|i| scope.spawn(move || write_until(db, i * 100..i * 100 + 60, stop))).collect();
-        let checker = scope.spawn(move || check_snapshots(db, stop));
+        let checker = scope.spawn(move || check_snapshots(db, checked, stop));
         let ingest = |(i, ingest): (usize, &IngestMode)| {
             let (world, ingest) = (&world, *ingest);
             scope.spawn(move || {
                 let mut all = Vec::new();
                 for round in 0..rounds {
+                    if round == rounds / 2 {
+                        checked.wait_for_next();
+                    }
                     let value = format!("ingest {i} {round}");
                     let from = (round * 37 + i as u32 * 50) % 150;
                     let file = world.table(&format!("{i}-{round}"), from..from + 40, &value);
