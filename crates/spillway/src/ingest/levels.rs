@@ -110,7 +110,7 @@ impl Core {
             return Err(needs_number("there are snapshots that must not see the ingest"));
         }
         let (order, view) = (&family.order().user, family.view_full());
-        let probe = TableProbe::new(order.clone(), options.fill_cache);
+        let probe = TableProbe::of_ingest(order.clone(), options);
         for table in share.layers.iter().flatten() {
             let span = Span::of_file(&table.meta);
             for (_, file) in view.version.all_files().filter(|(_, file)| span.overlaps_file(order, &file.meta)) {
@@ -125,7 +125,7 @@ impl Core {
     /// Keeps the last level free for tables that all fit into it; returns the reservation.
     fn reserve_last_level(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<u64> {
         let family_options = family.options();
-        let probe = TableProbe::new(family.order().user.clone(), options.fill_cache);
+        let probe = TableProbe::of_ingest(family.order().user.clone(), options);
         for _ in 0..ATTEMPTS_MAX {
             let (version, taken) = {
                 let mut state = self.state.lock();

@@ -231,7 +231,7 @@ fn place_all(
             linked.written.push(table);
         }
     }
-    let probe = TableProbe::new(plan.family.order().user.clone(), false);
+    let probe = TableProbe::uncached(plan.family.order().user.clone());
     let mut placement = Placement::new(excised.as_ref().unwrap_or(ground.version), &options, ground.taken);
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
     let mut flushed = ground.flushed.iter();

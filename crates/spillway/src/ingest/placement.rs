@@ -9,6 +9,7 @@ use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, UserOrder};
 use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
+use super::options::IngestOptions;
 use crate::compaction::{LevelTargets, Span, compacted_levels};
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
@@ -182,9 +183,17 @@ pub(crate) struct TableProbe {
 }
 
 impl TableProbe {
-    pub fn new(order: UserOrder, fill_cache: bool) -> Self {
-        let options = TableReadOptions { fill_cache, class: IoClass::Ingest, ..TableReadOptions::default() };
+    /// For jobs, whose reads leave the block cache to readers.
+    pub fn uncached(order: UserOrder) -> Self {
+        let options = TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() };
         TableProbe { order, options }
+    }
+
+    /// For an ingest that seeks its levels itself, as its options say (`fill_cache`).
+    pub fn of_ingest(order: UserOrder, options: &IngestOptions) -> Self {
+        let mut probe = TableProbe::uncached(order);
+        probe.options.fill_cache = options.fill_cache;
+        probe
     }
 }
 
