@@ -18,6 +18,7 @@ use crate::pace::Pace;
 use crate::tasks::Tasks;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
+use crate::version::table_file::FileMeta;
 use crate::write::value_logs::ValueLogs;
 
 /// Gives out file numbers, each once.
@@ -67,6 +68,15 @@ pub struct Context {
 impl Context {
     pub fn table_path(&self, number: FileNumber) -> PathBuf {
         self.dir.join(file_name::format(FileType::Table, number))
+    }
+
+    /// Deletes tables that do not count and are not going to: nothing names them. Left for the next open where that fails.
+    pub fn discard_tables<'a>(&self, tables: impl IntoIterator<Item = &'a FileMeta>) {
+        for table in tables {
+            if let Err(error) = self.vfs.remove_file(&self.table_path(table.number)) {
+                tracing::warn!(%error, "cannot delete a table that does not count");
+            }
+        }
     }
 
     /// The directory of the log files.

@@ -128,7 +128,7 @@ impl Core {
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
         let installed = self.install(change)?;
         if !installed && !pick.trivial_move {
-            run::discard(&self.context, files);
+            self.context.discard_tables(files);
         }
         Ok(installed)
     }

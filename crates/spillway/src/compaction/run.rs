@@ -36,7 +36,7 @@ pub(crate) struct Work {
 }
 
 /// Runs it and returns its output tables in order. They are on disk; whoever does not install them deletes them with
-/// [`discard`].
+/// [`Context::discard_tables`].
 ///
 /// # Errors
 /// The inputs' and the file system's; `Closed` once `stop` says so. Nothing is left behind.
@@ -55,15 +55,6 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Vec<FileM
     tick(&context.statistics, Ticker::CompactReadBytes, work.pick.input_bytes());
     parts.iter().for_each(|part| count_drops(context, part.drops));
     Ok(parts.into_iter().flat_map(|part| part.files).collect())
-}
-
-/// Deletes outputs that will not be installed.
-pub(crate) fn discard(context: &Context, files: &[FileMeta]) {
-    for file in files {
-        if let Err(error) = context.vfs.remove_file(&context.table_path(file.number)) {
-            tracing::warn!(%error, "cannot delete the output of a compaction that was dropped");
-        }
-    }
 }
 
 fn count_drops(context: &Context, drops: DropCounts) {
@@ -209,7 +200,7 @@ fn gather(context: &Context, results: impl Iterator<Item = Result<Part>>) -> Res
     if errors.is_empty() {
         return Ok(parts);
     }
-    parts.iter().for_each(|part| discard(context, &part.files));
+    context.discard_tables(parts.iter().flat_map(|part| &part.files));
     Err(errors.swap_remove(cause))
 }
 

@@ -169,7 +169,7 @@ impl Core {
                 tables.iter().flatten().for_each(|table| table.installed(plan));
                 continue;
             }
-            tables.iter().flatten().for_each(|table| remove_table(&self.context, &table.meta));
+            self.context.discard_tables(tables.iter().flatten().map(|table| &table.meta));
             if !plan.family.is_dropped() {
                 return Err(Error::corruption("a flush's memtables left their queue while it ran"));
             }
@@ -189,13 +189,6 @@ fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
         compaction: None,
         flushed: &plan.entries,
         adopted: adopted.map_or(&[], std::slice::from_ref),
-    }
-}
-
-/// A table that nothing names; left for the next open where it cannot be deleted.
-pub(crate) fn remove_table(context: &Context, table: &FileMeta) {
-    if let Err(error) = context.vfs.remove_file(&context.table_path(table.number)) {
-        tracing::warn!(%error, "cannot delete the output of a flush that does not count");
     }
 }
 
@@ -227,7 +220,7 @@ fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &Captu
     builds.iter().for_each(|build| build.run_if_waiting(context, snapshots));
     let results: Vec<Result<Built>> = builds.iter().map(|build| build.result()).collect();
     if results.iter().any(Result::is_err) {
-        results.iter().flatten().flatten().for_each(|table| remove_table(context, &table.meta));
+        context.discard_tables(results.iter().flatten().flatten().map(|table| &table.meta));
     }
     results.into_iter().collect()
 }

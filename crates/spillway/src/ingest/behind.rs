@@ -12,7 +12,6 @@ use super::record::{FamilyIngest, numbered};
 use crate::compaction::Span;
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
-use crate::flush::group::remove_table;
 use crate::install::Change;
 use crate::version::edit::VersionEdit;
 
@@ -56,9 +55,8 @@ impl Core {
         drop(reserved);
         self.tell_placed_behind(prepared, &installed);
         let gone = prepared.shares().iter().zip(&installed).filter(|(_, installed)| !**installed);
-        for table in gone.flat_map(|((_, share), _)| share.layers.iter().flatten()) {
-            remove_table(&self.context, &table.meta); // nothing names it
-        }
+        let tables = gone.flat_map(|((_, share), _)| share.layers.iter().flatten());
+        self.context.discard_tables(tables.map(|table| &table.meta));
         if installed.contains(&false) {
             return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
         }

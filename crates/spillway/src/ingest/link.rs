@@ -16,7 +16,6 @@ use super::queued::QueuedIngest;
 use crate::compaction::Span;
 use crate::context::Context;
 use crate::core::Core;
-use crate::flush::group::remove_table;
 use crate::flush::job::{FlushPlan, is_ingest};
 use crate::flush::rewrite;
 use crate::install::Change;
@@ -55,10 +54,6 @@ impl Linked {
         let is_own = |number| self.flushed.contains(&number) || self.written.iter().any(|table| table.number == number);
         self.placed.iter().filter(move |placed| !is_own(placed.meta.number))
     }
-
-    fn discard(&self, context: &Context) {
-        self.written.iter().for_each(|table| remove_table(context, table));
-    }
 }
 
 /// The handles under which a plan's tables were read in the queue.
@@ -84,7 +79,7 @@ impl Core {
         let flushed: Vec<Option<Arc<TableFile>>> = flushed.iter().map(file).collect();
         let mut handles = handles(plan);
         handles.extend(flushed.iter().flatten().cloned());
-        let discard = || flushed.iter().flatten().for_each(|file| remove_table(&self.context, &file.meta));
+        let discard = || self.context.discard_tables(flushed.iter().flatten().map(|file| &file.meta));
         for attempt in 0.. {
             let reserved = self.reserve_places(plan, &flushed, snapshots, attempt).inspect_err(|_| discard())?;
             let Some((linked, reservation)) = reserved else { continue };
@@ -104,7 +99,7 @@ impl Core {
                 record(&self.context.statistics, Histogram::IngestLink, micros);
                 return Ok(self.note_all_placed(plan, &linked));
             }
-            linked.discard(&self.context);
+            self.context.discard_tables(&linked.written);
             self.check_still_queued(plan).inspect_err(|_| discard())?;
             if plan.family.is_dropped() {
                 discard();
@@ -144,7 +139,7 @@ impl Core {
         if let Ok(Some(reservation)) = reserved {
             return Ok(Some((linked, reservation)));
         }
-        linked.discard(&self.context);
+        self.context.discard_tables(&linked.written);
         reserved.map(|_| None)
     }
 
@@ -204,7 +199,7 @@ pub(crate) fn place(
 ) -> Result<Linked> {
     let mut linked = Linked::default();
     let placed = place_all(context, plan, (snapshots, ground), &mut linked);
-    placed.inspect_err(|_| linked.discard(context))?;
+    placed.inspect_err(|_| context.discard_tables(&linked.written))?;
     let first_epoch = ground.version.max_epoch() + 1;
     for (placed, epoch) in linked.placed.iter_mut().zip(first_epoch..) {
         placed.meta.epoch_number = epoch; // what was queued later is newer in level 0
