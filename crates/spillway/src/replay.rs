@@ -27,7 +27,7 @@ use crate::version::recover::Recovered;
 use crate::write::batch::BatchReader;
 use crate::write::commit::entries_of;
 
-mod ingests;
+pub(crate) mod ingests;
 pub(crate) mod own_logs;
 mod rocksdb_logs;
 pub(crate) mod row;

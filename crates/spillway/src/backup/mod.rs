@@ -17,6 +17,7 @@ use crate::db::Db;
 
 mod copy;
 mod create;
+mod kept_logs;
 mod meta_file;
 mod path;
 mod restore;
@@ -165,7 +166,7 @@ impl BackupEngine {
     ///
     /// # Errors
     /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it. `InvalidArgument`: no
-    /// such backup, or logs are kept that cannot follow it.
+    /// such backup; or logs were to be kept that do not follow it, or lack what they name, and nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
         restore::restore(&self.store, &self.options, self.store.load(id)?, (db_dir.as_ref(), options))

@@ -7,6 +7,7 @@ use base::{Error, FileNumber, Result};
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
+use super::kept_logs::Kept;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::db::lock_path;
@@ -19,16 +20,17 @@ use crate::version::file_name::{self, FileType};
 pub struct RestoreOptions {
     /// Where the logs go, if not into the database's directory.
     pub wal_dir: Option<PathBuf>,
-    /// Leaves logs that are there, for the database to go on with: for a backup that has none of its own, being made after
-    /// a flush. Whether they follow it without a gap shows when the database is opened.
+    /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with: for a backup
+    /// that has no logs of its own, being made after a flush. They must follow it without a gap. What went to no log does
+    /// not come back: writes with `disable_wal`, ingests from behind, and families made since.
     pub keep_log_files: bool,
 }
 
 /// The directories that are restored.
 #[derive(Clone)]
-struct Places {
-    db: PathBuf,
-    logs: PathBuf,
+pub(super) struct Places {
+    pub db: PathBuf,
+    pub logs: PathBuf,
 }
 
 impl Places {
@@ -51,10 +53,8 @@ pub(super) fn restore(
         create_durable_dir(vfs, dir)?;
     }
     let _lock = vfs.lock(&lock_path(&places.db))?;
-    if how.keep_log_files {
-        check_logs_can_stay(vfs, &places, &backup)?;
-    }
-    clear(vfs, &places, how.keep_log_files)?;
+    let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
+    clear(vfs, &places, kept.as_ref())?;
     bring_all(store, options, backup, &places)?;
     for dir in [&places.logs, &places.db] {
         vfs.sync_dir(dir)?;
@@ -76,37 +76,15 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
 }
 
-/// # Errors
-/// `InvalidArgument`: there are logs, and the backup has logs too. Those that are there would go on from writes that its
-/// logs end before.
-fn check_logs_can_stay(vfs: &dyn Vfs, places: &Places, backup: &Backup) -> Result<()> {
-    if !backup.meta.files.iter().any(|file| file.path.file_type().is_log()) {
-        return Ok(());
-    }
-    let names = vfs.read_dir(&places.logs)?;
-    let is_log = |name: &&String| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log());
-    match names.iter().find(is_log) {
-        Some(name) => {
-            let what = format!(
-                "{name} was to be kept, but backup {} has logs of its own, which it does not follow; restore without \
-                 keep_log_files",
-                backup.id
-            );
-            Err(Error::invalid_argument(what).at_path(&places.logs))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Removes the database that is there. Files that are no database's stay.
-fn clear(vfs: &dyn Vfs, places: &Places, keeps_logs: bool) -> Result<()> {
-    remove_files(vfs, &places.db, |kind| kind == FileType::Current)?;
+fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>) -> Result<()> {
+    remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
     vfs.sync_dir(&places.db)?;
-    let is_old = |kind: FileType| kind != FileType::Lock && !(keeps_logs && kind.is_log());
-    remove_files(vfs, &places.db, is_old)?;
+    let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
+    remove_files(vfs, &places.db, |kind, number| kind != FileType::Lock && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
     if places.logs != places.db {
-        remove_files(vfs, &places.logs, |kind| kind.is_log() && !keeps_logs)?;
+        remove_files(vfs, &places.logs, |kind, number| kind.is_log() && !stays(kind, number))?;
     }
     // A file that came back after a power loss could be taken for one of the backup.
     vfs.sync_dir(&places.logs)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::Result;
+use base::{FileNumber, Result};
 use vfs::Vfs;
 
 use crate::db::lock_path;
@@ -17,10 +17,10 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) ->
     }
     let lock = vfs.lock(&lock_path(dir))?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        remove_files(&**vfs, logs, FileType::is_log)?;
+        remove_files(&**vfs, logs, |kind, _| kind.is_log())?;
         let _ = vfs.remove_dir(logs); // other files may be in it
     }
-    remove_files(&**vfs, dir, |kind| kind != FileType::Lock)?;
+    remove_files(&**vfs, dir, |kind, _| kind != FileType::Lock)?;
     remove_load_dir(&**vfs, dir)?;
     drop(lock);
     vfs.remove_file(&lock_path(dir))?;
@@ -41,9 +41,9 @@ pub(crate) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 }
 
 /// Removes the files of a database in `dir` that `is_ours` takes for its own.
-pub(crate) fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType) -> bool) -> Result<()> {
+pub(crate) fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType, FileNumber) -> bool) -> Result<()> {
     for name in vfs.read_dir(dir)? {
-        if file_name::parse(&name).is_some_and(|(kind, _)| is_ours(kind)) {
+        if file_name::parse(&name).is_some_and(|(kind, number)| is_ours(kind, number)) {
             vfs.remove_file(&dir.join(name))?;
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SeqNo, UserOrder};
+use vfs::Vfs;
 
 use super::{LogReplay, check_count, seal};
 use crate::compaction::Span;
@@ -40,7 +41,7 @@ impl LogReplay<'_> {
             // What was linked is where a flush put it, or where compactions have led it since.
             if !family.has_linked(record.first, record.last()) {
                 check_bounds(&family.family.order().user, share)?;
-                self.check_tables(share)?;
+                check_tables(&*self.context.vfs, &TablePaths(vec![self.context.dir.clone()]), share)?;
                 wanted.push(share);
             }
         }
@@ -55,29 +56,6 @@ impl LogReplay<'_> {
                 self.apply_batch(batch, first, None)
             }
         }
-    }
-
-    /// # Errors
-    /// `Corruption`: a table is missing, or has another size.
-    fn check_tables(&self, share: &FamilyIngest) -> Result<()> {
-        let paths = TablePaths(vec![self.context.dir.clone()]);
-        for table in share.layers.iter().flatten() {
-            let path = paths.table(table.meta.path_id, table.meta.number)?;
-            let len = match self.context.vfs.metadata(&path) {
-                Ok(metadata) => metadata.len,
-                Err(error) if error.is_not_found() => {
-                    let what = "a table that was ingested is missing; restore it, or salvage what else there is \
-                                (wal_recovery_mode kSkipAnyCorruptedRecords)";
-                    return Err(Error::corruption(what).at_path(path));
-                }
-                Err(error) => return Err(error),
-            };
-            if len != table.meta.file_bytes {
-                let what = format!("the table has {len} bytes, the log says {}", table.meta.file_bytes);
-                return Err(Error::corruption(what).at_path(path));
-            }
-        }
-        Ok(())
     }
 
     fn queue_ingest(&mut self, share: &Arc<FamilyIngest>, shape: IngestShape, given: &Given) -> Result<()> {
@@ -97,6 +75,28 @@ impl LogReplay<'_> {
         family.queue.insert(0, ingest);
         Ok(())
     }
+}
+
+/// # Errors
+/// `Corruption`: a table is missing, or has another size.
+pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyIngest) -> Result<()> {
+    for table in share.layers.iter().flatten() {
+        let path = paths.table(table.meta.path_id, table.meta.number)?;
+        let len = match vfs.metadata(&path) {
+            Ok(metadata) => metadata.len,
+            Err(error) if error.is_not_found() => {
+                let what = "a table that was ingested is missing; restore it, or salvage what else there is \
+                            (wal_recovery_mode kSkipAnyCorruptedRecords)";
+                return Err(Error::corruption(what).at_path(path));
+            }
+            Err(error) => return Err(error),
+        };
+        if len != table.meta.file_bytes {
+            let what = format!("the table has {len} bytes, the log says {}", table.meta.file_bytes);
+            return Err(Error::corruption(what).at_path(path));
+        }
+    }
+    Ok(())
 }
 
 /// # Errors

@@ -11,8 +11,9 @@ use vfs::Vfs;
 
 use super::row::{self, FoundLog, FoundRow};
 use super::{LogReplay, ReplayedLog, recovery_mode};
+use crate::ingest::record::IngestRecord;
 use crate::version::edit::LogEnd;
-use crate::version::file_name::FileType;
+use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::write::batch::BatchReader;
 use crate::write::large::LargeBatchRecord;
@@ -38,7 +39,9 @@ impl LogReplay<'_> {
                 head => head,
             })?;
         let logs = &found.logs;
-        found.missing.retain(|log| !self.is_in_tables(log.number, logs));
+        let flushed = self.families.values().map(|family| family.flushed_through).min();
+        let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
+        found.missing.retain(|log| !is_in_tables((vfs, &dir), log.number, logs, in_tables));
         if found.missing.is_empty() {
             return Ok(found);
         }
@@ -51,33 +54,6 @@ impl LogReplay<'_> {
         }
         self.passed_damage = true;
         Ok(found)
-    }
-
-    /// Whether all that a missing log held is in tables: a later log goes on within what these hold. So it is where tables are
-    /// those of a backup, and logs those of the database that it was made of.
-    fn is_in_tables(&self, missing: FileNumber, logs: &[FoundLog]) -> bool {
-        let flushed = self.families.values().map(|family| family.flushed_through).min().unwrap_or(SeqNo::ZERO);
-        let mut later = logs.iter().filter(|log| log.number > missing);
-        later.any(|log| self.first_seq(log.number).is_some_and(|first| first.0 <= flushed.0 + 1))
-    }
-
-    /// The number of a log's first batch, where it begins with one.
-    fn first_seq(&self, number: FileNumber) -> Option<SeqNo> {
-        let path = self.path(FileType::Log, number);
-        let mut first = None;
-        // Ends at the first record; what is wrong with the log, replay will tell.
-        let _ = log::replay(
-            &*self.context.vfs,
-            &path,
-            &ReplayOptions { number, ..ReplayOptions::default() },
-            &mut |record| {
-                if record.kind == RecordKind::Batch {
-                    first = BatchReader::new(record.payload).ok().map(|batch| batch.seq());
-                }
-                Err(Error::closed("the first record was seen"))
-            },
-        );
-        first
     }
 
     /// Where the logs may be if `wal_dir` is not what it was.
@@ -257,6 +233,42 @@ impl LogReplay<'_> {
             return Err(Error::corruption("the file of a large batch is empty").at_path(path));
         }
         self.note_replayed(FileType::LargeBatch, record.file, (end.end_offset, true))
+    }
+}
+
+/// Whether all that a missing log held is in tables, which have everything through `in_tables`: a later log goes on within
+/// that. So it is where tables are those of a backup, and logs those of the database that it was made of.
+pub(crate) fn is_in_tables(place: (&dyn Vfs, &Path), missing: FileNumber, logs: &[FoundLog], in_tables: SeqNo) -> bool {
+    let mut later = logs.iter().filter(|log| log.number > missing);
+    later.any(|log| first_seq(place, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
+}
+
+/// The number that a log's first record has, where it holds any.
+fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo> {
+    let path = dir.join(file_name::format(FileType::Log, number));
+    let mut first = None;
+    let options = ReplayOptions { number, ..ReplayOptions::default() };
+    // Ends at the first record; what is wrong with the log, replay will tell.
+    let _ = log::replay(vfs, &path, &options, &mut |record| {
+        first = first_seq_of(&record)?;
+        match first {
+            Some(_) => Err(Error::closed("the first record was seen")),
+            None => Ok(()),
+        }
+    });
+    first
+}
+
+/// The first number of a record; `None` where it takes none.
+///
+/// # Errors
+/// `Corruption`: the record is malformed.
+fn first_seq_of(record: &ReplayRecord<'_>) -> Result<Option<SeqNo>> {
+    match record.kind {
+        RecordKind::Batch => Ok(Some(BatchReader::new(record.payload)?.seq())),
+        RecordKind::LargeBatch => Ok(Some(LargeBatchRecord::decode(record.payload)?.first)),
+        RecordKind::Ingest => Ok(Some(IngestRecord::decode(record.payload)?.0.first)),
+        _ => Ok(None),
     }
 }
 

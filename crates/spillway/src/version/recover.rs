@@ -72,6 +72,12 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
 }
 
 impl Recovered {
+    /// A number through which everything is in tables, whatever each family says of itself: where a MANIFEST of ours names
+    /// no log, as that of a backup made after a flush, there is nothing else.
+    pub fn all_in_tables(&self) -> SeqNo {
+        if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
+    }
+
     /// Has the next file number pass every file of ours in a directory, whatever a crash left there.
     ///
     /// # Errors

@@ -1,0 +1,276 @@
+//! Restores that keep the logs which are there: what they go on with is there too, or nothing is touched.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use spillway::vfs::RealVfs;
+use spillway::{
+    Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions,
+};
+
+const MODES: [IngestMode; 4] =
+    [IngestMode::Flushable, IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct];
+
+fn options() -> OpenOptions {
+    let mut family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
+    // A large batch waits for more, and its file stays.
+    (family.min_write_buffer_number_to_merge, family.max_write_buffer_number) = (8, 9);
+    let mut options = OpenOptions::create_if_missing().family("default", family.clone()).family("second", family);
+    options.db.create_missing_column_families = true;
+    options.db.large_batch_bytes = 16 << 10;
+    options
+}
+
+/// A database, backups of it, and what it should hold.
+struct Place {
+    dir: tempfile::TempDir,
+    options: OpenOptions,
+    db: Db,
+    expected: BTreeMap<String, usize>,
+}
+
+impl Place {
+    fn new(options: OpenOptions) -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db"), &options).unwrap();
+        Place { dir, options, db, expected: BTreeMap::new() }
+    }
+
+    /// With a backup that has no logs.
+    fn backed_up(options: OpenOptions) -> Place {
+        let mut place = Place::new(options);
+        place.put("before", 1);
+        place.engine().create_new_backup(&place.db, true).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn engine(&self) -> BackupEngine {
+        BackupEngine::open(self.path("backups"), &BackupOptions::default()).unwrap()
+    }
+
+    fn put(&mut self, key: &str, value_bytes: usize) {
+        let value = vec![b'v'; value_bytes];
+        self.db.put(&self.db.default_family(), key.as_bytes(), &value, &WriteOptions::default()).unwrap();
+        self.expected.insert(key.to_owned(), value_bytes);
+    }
+
+    /// Keeps logs that the default family needs no more.
+    fn put_second(&self) {
+        self.db.put(&self.db.family("second").unwrap(), b"k", b"v", &WriteOptions::default()).unwrap();
+    }
+
+    fn ingest(&mut self, key: &str, mode: IngestMode) {
+        let (file, family) = (self.path("in.sst"), self.db.default_family());
+        let mut table = TableWriter::create(RealVfs::new(), &file, &family.options()).unwrap();
+        table.put(key.as_bytes(), b"ingested").unwrap();
+        table.finish().unwrap();
+        self.db
+            .ingest(&family, std::slice::from_ref(&file), &IngestOptions { mode, ..IngestOptions::default() })
+            .unwrap();
+        std::fs::remove_file(file).unwrap();
+        self.expected.insert(key.to_owned(), 8);
+    }
+
+    fn flush(&self) {
+        self.db.flush(&[&self.db.default_family()]).unwrap();
+    }
+
+    fn reopen(&mut self) {
+        self.db.close().unwrap();
+        self.db = Db::open(self.path("db"), &self.options).unwrap();
+    }
+
+    /// Closes the database, and restores the first backup with its logs.
+    fn restore(&self) -> spillway::Result<()> {
+        self.db.close().unwrap();
+        let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+        self.engine().restore(1, self.path("db"), &keep)
+    }
+
+    /// Panics where anything is missing.
+    fn check(&self, what: &str) {
+        let db = Db::open(self.path("db"), &self.options).unwrap_or_else(|error| panic!("{what}: {error}"));
+        for (key, value_bytes) in &self.expected {
+            let value = db.get(&db.default_family(), key.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(value.map(|value| value.len()), Some(*value_bytes), "{what}: {key}");
+        }
+    }
+
+    fn files(&self) -> BTreeMap<String, u64> {
+        let entries = std::fs::read_dir(self.path("db")).unwrap().map(Result::unwrap);
+        entries.map(|e| (e.file_name().into_string().unwrap(), e.metadata().unwrap().len())).collect()
+    }
+
+    /// The only file whose name ends so, or the last.
+    fn last_file(&self, end: &str) -> PathBuf {
+        let files = self.files();
+        self.path("db").join(files.keys().rfind(|name| name.ends_with(end)).unwrap())
+    }
+
+    /// The restore is refused for a reason that names `why`, and has changed nothing.
+    fn check_refused(&self, why: &str) {
+        self.db.close().unwrap();
+        let before = self.files();
+        let error = self.restore().expect_err(why);
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(why), "{error}");
+        assert!(error.to_string().contains("keep_log_files"), "says what to do: {error}");
+        assert_eq!(self.files(), before, "{why}");
+    }
+}
+
+#[test]
+fn kept_logs_go_on_with_the_tables_that_they_ingest() {
+    for mode in MODES {
+        let mut place = Place::backed_up(options());
+        place.put("k1", 10);
+        place.ingest("k2", mode);
+        place.put("k3", 10);
+        place.restore().unwrap();
+        place.check(&format!("{mode:?}"));
+    }
+}
+
+#[test]
+fn kept_logs_go_on_with_ingested_tables_that_have_levels() {
+    for mode in MODES {
+        let mut place = Place::backed_up(options());
+        place.put_second();
+        place.ingest("k1", mode);
+        place.put("k2", 10);
+        place.flush();
+        place.put("k3", 10);
+        place.restore().unwrap();
+        place.check(&format!("{mode:?}"));
+    }
+}
+
+/// The first record after the backup is an ingest's, and the log that it would go on from is gone.
+#[test]
+fn an_ingest_is_the_first_that_a_kept_log_goes_on_with() {
+    let mut place = Place::backed_up(options());
+    place.reopen();
+    place.ingest("k1", IngestMode::Flushable);
+    place.restore().unwrap();
+    place.check("first");
+}
+
+#[test]
+fn kept_logs_go_on_with_large_batches_and_whatever_memtables_are_made_of() {
+    let plain = options();
+    let (mut images, mut values) = (options(), options());
+    images.db.memtable_crash_safe_recover = true;
+    values.db.memtable_as_log_index = true;
+    for (what, options) in [("plain", plain), ("images", images), ("values in logs", values)] {
+        let mut place = Place::new(self::options());
+        place.put("before", 1);
+        place.engine().create_new_backup(&place.db, true).unwrap();
+        place.options = options;
+        place.reopen();
+        place.put_second();
+        place.put("k1", 10);
+        place.put("k2", 8 << 10);
+        place.flush();
+        place.put("k3", 64 << 10);
+        assert!(place.files().keys().any(|name| name.ends_with(".spbatch")), "{what}: k3 is a large batch");
+        place.put("k4", 8 << 10);
+        place.restore().unwrap();
+        place.check(what);
+    }
+}
+
+/// Rewritten by a compaction, lost, or another one.
+#[test]
+fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
+    let mut rewritten = Place::backed_up(options());
+    rewritten.put_second();
+    rewritten.put("k", 10);
+    rewritten.ingest("k", IngestMode::Flushable);
+    rewritten.flush();
+    let all = spillway::CompactRangeOptions::default();
+    rewritten.db.compact_range(&rewritten.db.default_family(), None, None, &all).unwrap();
+    rewritten.check_refused(".sst");
+    rewritten.check("the database is as it was");
+
+    let mut cut = Place::backed_up(options());
+    cut.ingest("k", IngestMode::Flushable);
+    cut.db.close().unwrap();
+    let table = cut.last_file(".sst");
+    let whole = std::fs::read(&table).unwrap();
+    std::fs::write(&table, &whole[1..]).unwrap();
+    cut.check_refused("bytes");
+    std::fs::write(&table, &whole).unwrap();
+    cut.restore().unwrap();
+    cut.check("mended");
+
+    let mut large = Place::backed_up(options());
+    large.put("k", 64 << 10);
+    large.db.close().unwrap();
+    let (file, aside) = (large.last_file(".spbatch"), large.path("aside"));
+    std::fs::rename(&file, &aside).unwrap();
+    large.check_refused(".spbatch");
+    std::fs::rename(&aside, &file).unwrap();
+    large.restore().unwrap();
+    large.check("mended");
+}
+
+/// The logs of another history, whose tables have the numbers of the backup's.
+#[test]
+fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
+    let mut other = Place::backed_up(options());
+    for _ in 0..40 {
+        other.ingest("other", IngestMode::Flushable);
+    }
+    other.flush();
+    other.engine().create_new_backup(&other.db, true).unwrap();
+    let mut place = Place::backed_up(options());
+    for n in 0..100 {
+        place.put(&n.to_string(), 10);
+    }
+    for _ in 0..20 {
+        place.ingest("k", IngestMode::Flushable);
+    }
+    place.db.close().unwrap();
+    let before = place.files();
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let error = other.engine().restore(2, place.path("db"), &keep).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("same number"), "{error}");
+    assert_eq!(place.files(), before);
+    place.check("the database is as it was");
+}
+
+#[test]
+fn a_restore_is_refused_where_kept_logs_do_not_follow_the_backup() {
+    let mut place = Place::backed_up(options());
+    place.put("k1", 10);
+    place.flush();
+    place.reopen();
+    place.put("k2", 10);
+    place.check_refused("is missing");
+    place.check("the database is as it was");
+
+    // A log that a crash ended, with another behind it: only the MANIFEST that would go says where it ended.
+    let mut crashed = Place::backed_up(options());
+    crashed.put("k1", 10);
+    copy_all(&crashed.path("db"), &crashed.path("image"));
+    crashed.db.close().unwrap();
+    std::fs::remove_dir_all(crashed.path("db")).unwrap();
+    std::fs::rename(crashed.path("image"), crashed.path("db")).unwrap();
+    crashed.db = Db::open(crashed.path("db"), &crashed.options).unwrap();
+    crashed.put("k2", 10);
+    crashed.check_refused("end");
+    crashed.check("the database is as it was");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
