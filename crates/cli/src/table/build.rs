@@ -148,25 +148,20 @@ impl<'a> Output<'a> {
         Ok(output)
     }
 
-    /// Gives the tables their names. All have theirs in the end, or none.
+    /// Gives the tables their names. All have theirs in the end, durably, or none.
     fn publish(&self, tables: Vec<WrittenTable>) -> Outcome<Vec<WrittenTable>> {
-        let mut named: Vec<WrittenTable> = Vec::with_capacity(tables.len());
+        let mut named = Named { vfs: &*self.vfs, tables: Vec::with_capacity(tables.len()) };
         for table in tables {
-            let path = self.dir.join(format!("{}-{:06}.sst", self.name, named.len() + 1));
-            if let Err(error) = self.name(&table.path, &path) {
-                for table in &named {
-                    self.vfs.remove_file(&table.path)?;
-                }
-                return Err(error.into());
-            }
-            named.push(WrittenTable { path, ..table });
+            let path = self.dir.join(format!("{}-{:06}.sst", self.name, named.tables.len() + 1));
+            self.name(&table.path, &path)?;
+            named.tables.push(WrittenTable { path, ..table });
         }
         self.vfs.sync_dir(self.dir)?;
         for around in self.new.iter().filter_map(|dir| dir.parent()) {
             let is_here = around.as_os_str().is_empty();
             self.vfs.sync_dir(if is_here { Path::new(".") } else { around })?;
         }
-        Ok(named)
+        Ok(std::mem::take(&mut named.tables))
     }
 
     /// Unlike a rename, a link fails where there is something by now. Not all file systems have links.
@@ -182,6 +177,20 @@ impl Drop for Output<'_> {
     fn drop(&mut self) {
         for dir in &self.new {
             let _ = self.vfs.remove_dir(dir); // fails, as it should, where something is in it
+        }
+    }
+}
+
+/// Tables that have their names, and lose them again unless they are taken out.
+struct Named<'a> {
+    vfs: &'a dyn Vfs,
+    tables: Vec<WrittenTable>,
+}
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        for table in &self.tables {
+            let _ = self.vfs.remove_file(&table.path); // the error before it is told
         }
     }
 }
@@ -254,4 +263,43 @@ fn show_json(made: &Made, out: &mut dyn Write) -> Outcome {
         "payload_bytes_per_s": human::per_second(made.payload_bytes, made.time),
     });
     Ok(writeln!(out, "{line}")?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use spillway::vfs::{Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule};
+
+    use super::*;
+
+    /// What is there of three tables that are given their names under these faults.
+    fn published(faults: &[Rule]) -> (bool, Vec<String>) {
+        let vfs = FaultVfs::new(MemoryVfs::new(1));
+        let out = Path::new("/new/out");
+        let output = Output::begin(vfs.clone(), out, "t").ok().unwrap();
+        let made = ["/a", "/b", "/c"].map(|path| {
+            vfs.create(Path::new(path), IfExists::Fail).unwrap();
+            let (path, key) = (PathBuf::from(path), Vec::new());
+            WrittenTable { path, file_bytes: 0, entries: 0, smallest: key.clone(), largest: key }
+        });
+        for rule in faults {
+            vfs.inject(rule.clone());
+        }
+        let is_published = output.publish(made.into()).is_ok();
+        (is_published, vfs.read_dir(out).unwrap())
+    }
+
+    #[test]
+    fn all_tables_have_their_names_in_the_end_or_none() {
+        let fault = |operation, path| Rule::new(Fault::Error(FaultCode::Io)).on(operation).path(path);
+        let (is_published, names) = published(&[]);
+        assert!(is_published && names.len() == 3, "{names:?}");
+        let last = [fault(Operation::Link, "000003"), fault(Operation::Rename, "000003")];
+        assert_eq!(published(&last), (false, Vec::new()));
+        for nth in 1..=3 {
+            assert_eq!(published(&[fault(Operation::SyncDir, "").nth(nth)]), (false, Vec::new()), "{nth}");
+        }
+        let stuck = [fault(Operation::SyncDir, "out"), fault(Operation::RemoveFile, "000001")];
+        assert_eq!(published(&stuck), (false, vec!["t-000001.sst".to_owned()]), "the others go");
+    }
 }
