@@ -132,6 +132,14 @@ fn tables_are_split_near_their_target_ascend_and_do_not_overlap() {
 }
 
 #[test]
+fn more_memory_than_any_machine_has_is_no_error() {
+    let place = Place::new();
+    place.write("in", "b\t2\na\t1\n");
+    build(&place, &["in"], &["--format", "kv", "--memory", "64T"]);
+    assert_eq!(taken_in(&place), "61\t31\n62\t32\n");
+}
+
+#[test]
 fn malformed_records_are_named_by_file_and_line_and_nothing_is_left() {
     let place = Place::new();
     place.write("good", "a\t1\n");

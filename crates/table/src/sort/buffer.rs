@@ -15,6 +15,9 @@ struct Slot {
 
 const SLOT_BYTES: usize = size_of::<Slot>();
 
+/// Bytes, or slots, that memory is first taken for.
+const GROWTH_MIN: usize = 4096;
+
 /// Records, in the order in which they came or, once sorted, in that of their keys.
 pub struct Buffer {
     bytes: Vec<u8>,
@@ -25,10 +28,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Takes no more memory than what is used: of the memory reserved the system gives pages when they are written to.
+    /// Takes memory as records come: the limit may be above what the machine has.
     pub fn new(limit_bytes: usize) -> Buffer {
-        let (bytes, slots) = (Vec::with_capacity(limit_bytes), Vec::with_capacity(limit_bytes / SLOT_BYTES));
-        Buffer { bytes, slots, limit_bytes, payload_bytes: 0 }
+        Buffer { bytes: Vec::new(), slots: Vec::new(), limit_bytes, payload_bytes: 0 }
     }
 
     /// Whether a record of so many bytes goes in. An empty buffer takes any.
@@ -44,6 +46,8 @@ impl Buffer {
     pub fn push(&mut self, order: &impl RecordOrder, key: &[u8], value: &[u8]) {
         let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("who sorts bounds records");
         let (key_len, value_len) = (len(key), len(value));
+        grow(&mut self.bytes, key.len() + value.len(), self.limit_bytes);
+        grow(&mut self.slots, 1, self.limit_bytes / SLOT_BYTES);
         self.slots.push(Slot { prefix: order.prefix(key), offset: self.bytes.len() as u64, key_len, value_len });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
@@ -109,6 +113,16 @@ impl Buffer {
     }
 }
 
+/// Makes room for `more`, twice as much each time, but not beyond the limit unless it must: a buffer that is full takes
+/// little more than its limit, not up to twice that.
+fn grow<T>(vec: &mut Vec<T>, more: usize, limit: usize) {
+    let need = vec.len() + more;
+    if need > vec.capacity() {
+        let wanted = vec.capacity().saturating_mul(2).max(GROWTH_MIN).min(limit).max(need);
+        vec.reserve_exact(wanted - vec.len());
+    }
+}
+
 fn key_of<'a>(bytes: &'a [u8], slot: &Slot) -> &'a [u8] {
     let start = slot.offset as usize;
     bytes.get(start..start + slot.key_len as usize).unwrap_or_default()
@@ -119,6 +133,19 @@ mod tests {
     use base::UserOrder;
 
     use super::*;
+
+    #[test]
+    fn a_buffer_takes_memory_as_it_is_used_and_little_beyond_its_limit() {
+        let mut vast = Buffer::new(usize::MAX);
+        vast.push(&UserOrder::Bytewise, b"k", b"v");
+        assert_eq!(vast.get(0), Some((&b"k"[..], &b"v"[..])));
+        let limit = 100_000;
+        let mut full = Buffer::new(limit);
+        while full.has_room(101) {
+            full.push(&UserOrder::Bytewise, b"k", &[0; 100]);
+        }
+        assert!(full.bytes.capacity() <= limit && full.slots.capacity() <= limit / SLOT_BYTES);
+    }
 
     #[test]
     fn a_buffer_counts_its_slots_too() {
