@@ -64,6 +64,28 @@ fn ndjson_keys_are_fields() {
     assert_eq!(loaded(&["ndjson", "--key", "id,t"], input), expected);
 }
 
+/// As floating-point numbers, the first two would be equal.
+#[test]
+fn ndjson_numbers_and_names_are_keys_as_they_stand() {
+    let rows = [
+        ("12345678901234567890123.50", r#"{"k":12345678901234567890123.50}"#),
+        ("123456789012345678901", r#"{"k" : 123456789012345678901 }"#),
+        ("123456789012345678902", r#"{"k":123456789012345678902}"#),
+        ("1e3", r#"{"k":1e3}"#),
+        ("false", r#"{"k":false}"#),
+        ("\u{e9}\"", r#"{"\u006b":"\u00e9\""}"#),
+        ("last", r#"{"k":1,"k":"last"}"#),
+    ];
+    for (key, line) in rows {
+        let place = Place::new();
+        let args = ["load", "-", "--db", "d", "--format", "ndjson", "--key", "k"];
+        place.spillway_reading(&args, line.as_bytes()).ok();
+        assert_eq!(place.spillway(&["get", "--db", "d", key]).ok(), format!("{line}\n"), "{key}");
+    }
+    let input: String = rows.iter().map(|(_, line)| format!("{line}\n")).collect();
+    assert_eq!(loaded(&["ndjson", "--key", "k"], &input).lines().count(), rows.len());
+}
+
 #[test]
 fn kv_lines_and_what_scan_prints_in_hex_come_back() {
     assert_eq!(loaded(&["kv"], "b\t2\r\na\t1\tx\n"), "a\t1\\tx\nb\t2\n");

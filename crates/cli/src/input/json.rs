@@ -1,6 +1,9 @@
-//! A JSON object on each line. The line is the value, as it stands.
+//! A JSON object on each line. The line is the value, as it stands. Numbers in keys are the text that stands there: as
+//! numbers, long ones would become equal that are not.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 
 use super::source::Source;
 use super::{Next, Parser, Record};
@@ -19,20 +22,22 @@ impl Objects {
     }
 
     fn parse(&self, record: &mut Record) -> Result<(), String> {
-        let parsed: Value = serde_json::from_slice(&record.value).map_err(|e| format!("not JSON: {e}"))?;
-        let Value::Object(object) = parsed else { return Err("not a JSON object".to_owned()) };
+        let object: BTreeMap<String, &RawValue> = serde_json::from_slice(&record.value).map_err(|error| {
+            if error.is_data() { "not a JSON object".to_owned() } else { format!("not JSON: {error}") }
+        })?;
         record.key.clear();
         for (i, field) in self.fields.iter().enumerate() {
             if i > 0 {
                 record.key.extend_from_slice(self.separator.as_bytes());
             }
-            match object.get(field) {
-                Some(Value::String(text)) => record.key.extend_from_slice(text.as_bytes()),
-                Some(number @ (Value::Number(_) | Value::Bool(_))) => {
-                    record.key.extend_from_slice(number.to_string().as_bytes());
+            let raw = object.get(field).ok_or_else(|| format!("the object has no field \"{field}\""))?.get();
+            match raw.as_bytes().first() {
+                Some(b'"') => {
+                    let text: String = serde_json::from_str(raw).map_err(|error| format!("not JSON: {error}"))?;
+                    record.key.extend_from_slice(text.as_bytes());
                 }
-                Some(_) => return Err(format!("the field \"{field}\" is neither text nor a number")),
-                None => return Err(format!("the object has no field \"{field}\"")),
+                Some(b'-' | b'0'..=b'9' | b't' | b'f') => record.key.extend_from_slice(raw.as_bytes()),
+                _ => return Err(format!("the field \"{field}\" is neither text nor a number")),
             }
         }
         if record.key.is_empty() { Err("the key is empty".to_owned()) } else { Ok(()) }
