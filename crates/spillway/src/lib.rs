@@ -12,6 +12,7 @@ pub mod context;
 pub(crate) mod core;
 pub(crate) mod crew;
 pub mod db;
+mod drop_tables;
 pub mod dump;
 pub mod export;
 pub mod family;

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use spillway::{CompactRangeOptions, Family, IngestOptions, IngestRequest};
+use spillway::{CompactRangeOptions, Family};
 
 use super::{Database, FamilyHandle};
 use crate::boundary::array::{Array, Count, IntCount};
@@ -56,24 +56,9 @@ impl Database {
         self.db.set_options(family, &pairs).map_err(|error| self.refused(error))
     }
 
-    /// Takes a range out. RocksDB deletes the tables that lie wholly in it and leaves the rest for later, so that a caller
-    /// may count on neither; here nothing of the range is left, unless a snapshot still sees it.
+    /// As RocksDB: whole files below level 0, the end of the range included.
     fn delete_files(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
-        let order = &family.options().order;
-        let files = self.db.live_files();
-        let files = || files.iter().filter(|file| file.family == family.name());
-        let first = files().map(|file| &file.smallest[..]).min_by(|a, b| order.compare(a, b));
-        let last = files().map(|file| &file.largest[..]).max_by(|a, b| order.compare(a, b));
-        let (Some(first), Some(last)) = (start.or(first), end.or(last)) else { return Ok(()) };
-        if order.compare(first, last).is_ge() {
-            return Ok(());
-        }
-        let request = IngestRequest {
-            excise: Some((first.to_vec(), last.to_vec())),
-            ..IngestRequest::new(family.clone(), Vec::new())
-        };
-        self.db.ingest_all(&[request], &IngestOptions::default()).map_err(|error| self.refused(error))?;
-        Ok(())
+        self.db.drop_tables_in_range(family, start, end).map(drop).map_err(|error| self.refused(error))
     }
 }
 

@@ -135,6 +135,8 @@ static void test_looking_after(rocksdb_t* db, rocksdb_readoptions_t* read, rocks
     rocksdb_iter_destroy(iterators[0]);
     rocksdb_delete_file_in_range_cf(db, families[1], NULL, 0, NULL, 0, &error);
     CHECK_OK(error);
+    CHECK(rocksdb_get_cf(db, read, families[1], LIT("k"), &len, &error) == NULL);
+    CHECK_GIVEN(rocksdb_get_cf(db, read, families[0], LIT("k"), &len, &error), len, "of default");
     rocksdb_flushoptions_destroy(flush);
     rocksdb_compactoptions_destroy(compact);
 }

@@ -155,10 +155,14 @@ static void test_jobs(rocksdb_t* db) {
     CHECK_OK(error);
     rocksdb_delete_file_in_range(db, LIT("f"), LIT("g"), &error);
     CHECK_OK(error);
-    CHECK(rocksdb_get(db, read, LIT("f"), &len, &error) == NULL);
-    CHECK_GIVEN(rocksdb_get(db, read, LIT("t1"), &len, &error), len, "of the table");
-    rocksdb_delete_file_in_range(db, LIT("z"), NULL, 0, &error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("f"), &len, &error), len, "flushed"); /* its file has more */
+    rocksdb_delete_file_in_range(db, LIT("g"), NULL, 0, &error);
     CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("t1"), &len, &error), len, "of the table");
+    rocksdb_delete_file_in_range(db, LIT("f"), NULL, 0, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_get(db, read, LIT("f"), &len, &error) == NULL);
+    CHECK(rocksdb_get(db, read, LIT("t1"), &len, &error) == NULL);
     rocksdb_wait_for_compact_options_set_close_db(wait, 1);
     rocksdb_wait_for_compact(db, wait, &error);
     CHECK_OK(error);
@@ -167,6 +171,76 @@ static void test_jobs(rocksdb_t* db) {
     rocksdb_flushoptions_destroy(flush);
     rocksdb_compactoptions_destroy(compact);
     rocksdb_wait_for_compact_options_destroy(wait);
+}
+
+/* A table of three keys, the middle one between the others. */
+static void ingest_three(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* path, const char* keys) {
+    int i;
+    rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create_with_comparator(NULL, options, NULL);
+    rocksdb_ingestexternalfileoptions_t* ingest = rocksdb_ingestexternalfileoptions_create();
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_sstfilewriter_open(writer, path, &error);
+    for (i = 0; i < 3; i++) rocksdb_sstfilewriter_put(writer, keys + i, 1, LIT("old"), &error);
+    rocksdb_sstfilewriter_finish(writer, &error);
+    CHECK_OK(error);
+    rocksdb_ingest_external_file_cf(db, family, &path, 1, ingest, &error);
+    rocksdb_flush_cf(db, flush, family, &error); /* gives it the last level */
+    CHECK_OK(error);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_ingestexternalfileoptions_destroy(ingest);
+    rocksdb_sstfilewriter_destroy(writer);
+}
+
+/* The keys of a family, with a capital for those that have a new value. */
+static void check_keys(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* expected) {
+    char found[32];
+    size_t len, count = 0;
+    rocksdb_iterator_t* entries = rocksdb_create_iterator_cf(db, read, family);
+    for (rocksdb_iter_seek_to_first(entries); rocksdb_iter_valid(entries) && count < 31; rocksdb_iter_next(entries)) {
+        char key = rocksdb_iter_key(entries, &len)[0];
+        found[count++] = rocksdb_iter_value(entries, &len)[0] == 'n' ? (char)(key - 'a' + 'A') : key;
+    }
+    rocksdb_iter_destroy(entries);
+    CHECK_BYTES(found, count, expected);
+}
+
+/* Whole files go, and nothing else does: not what reaches out of the range, lies in level 0 or in memory. */
+static void test_delete_files(rocksdb_t* db, char** argv) {
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, options, "ranges", &error);
+    rocksdb_iterator_t* before;
+    size_t len;
+    CHECK_OK(error);
+    ingest_three(db, family, path_in(argv, "abc.sst"), "abc");
+    ingest_three(db, family, path_in(argv, "def.sst"), "def");
+    ingest_three(db, family, path_in(argv, "ghi.sst"), "ghi");
+    rocksdb_put_cf(db, write, family, LIT("e"), LIT("new"), &error);
+    CHECK_OK(error);
+    check_keys(db, family, "abcdEfghi");
+    before = rocksdb_create_iterator_cf(db, read, family);
+    rocksdb_delete_file_in_range_cf(db, family, LIT("e"), LIT("h"), &error);
+    CHECK_OK(error);
+    check_keys(db, family, "abcdEfghi");
+    rocksdb_delete_file_in_range_cf(db, family, LIT("b"), LIT("f"), &error);
+    CHECK_OK(error);
+    check_keys(db, family, "abcEghi");
+    rocksdb_delete_file_in_range_cf(db, family, LIT("g"), NULL, 0, &error);
+    CHECK_OK(error);
+    check_keys(db, family, "abcE");
+    rocksdb_delete_file_in_range_cf(db, family, LIT("f"), LIT("a"), &error);
+    CHECK_OK(error);
+    check_keys(db, family, "abcE");
+    rocksdb_flush_cf(db, flush, family, &error);
+    CHECK_OK(error);
+    rocksdb_delete_file_in_range_cf(db, family, NULL, 0, NULL, 0, &error);
+    CHECK_OK(error);
+    check_keys(db, family, "E");
+    rocksdb_iter_seek(before, LIT("i")); /* sees what it saw */
+    CHECK(rocksdb_iter_valid(before));
+    CHECK_BYTES(rocksdb_iter_value(before, &len), len, "old");
+    rocksdb_iter_destroy(before);
+    rocksdb_column_family_handle_destroy(family);
+    rocksdb_flushoptions_destroy(flush);
 }
 
 int main(int argc, char** argv) {
@@ -187,6 +261,7 @@ int main(int argc, char** argv) {
     test_checkpoint(db, argv);
     test_live_files(db, argv);
     test_levels(db, family);
+    test_delete_files(db, argv);
     test_jobs(db);
     rocksdb_column_family_handle_destroy(family);
     rocksdb_close(db);
