@@ -52,6 +52,9 @@ impl Database {
         settings: &IngestSettings,
     ) -> Result<(), Failure> {
         let files: Vec<PathBuf> = files.texts(count).map(|file| path(file).to_owned()).collect();
+        if files.is_empty() {
+            return Err(Failure::invalid_argument("external_files is empty"));
+        }
         self.db.ingest(family, &files, &settings.options).map_err(|error| self.refused(error))?;
         Ok(())
     }

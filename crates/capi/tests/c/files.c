@@ -51,6 +51,10 @@ static void test_ingest(rocksdb_t* db, rocksdb_column_family_handle_t* family, c
     rocksdb_ingest_external_file_cf(db, family, &file, 1, ingest, &error);
     CHECK_OK(error);
     CHECK_GIVEN(rocksdb_get_cf(db, read, family, LIT("t2"), &len, &error), len, "too");
+    rocksdb_ingest_external_file(db, &file, 0, ingest, &error);
+    CHECK_ERROR(error, "Invalid argument: external_files is empty");
+    rocksdb_ingest_external_file_cf(db, family, NULL, 0, ingest, &error);
+    CHECK_ERROR(error, "Invalid argument: external_files is empty");
     file = path_in(argv, "absent.sst");
     rocksdb_ingest_external_file(db, &file, 1, ingest, &error);
     CHECK(error != NULL);
