@@ -69,7 +69,8 @@ enum Action {
         /// Where its logs go, if not there.
         #[arg(long, value_name = "DIR")]
         wal_dir: Option<PathBuf>,
-        /// Leaves logs that are there, for the database to go on with.
+        /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with. What went
+        /// to no log does not come back: writes without one, ingests from behind, and families made since.
         #[arg(long)]
         keep_logs: bool,
     },

@@ -30,7 +30,8 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 ///
 /// tsv: the same with tabs and without quotes.
 ///
-/// ndjson: a JSON object on each line. The key is the fields of --key, the value is the line.
+/// ndjson: a JSON object on each line. The key is the fields of --key, the value is the line. A number in a key is
+/// the text that stands there: 1e3 is not 1000.
 ///
 /// kv: on each line the key, a tab and the value, as `scan` prints them with --hex.
 ///
