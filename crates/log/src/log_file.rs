@@ -23,6 +23,13 @@ use crate::format::{
 /// The unit in which files are allocated and mapped.
 const PAGE_BYTES: u64 = 4 << 10;
 
+/// Pages are made present so many bytes at a time: no longer in the way of whoever maps or unmaps something than it takes to
+/// clear some tens of pages.
+const PRESENT_STEP_BYTES: u64 = 256 << 10;
+
+/// Pages that were written leave the address space so many bytes at a time: each time costs an interrupt on all processors.
+const RELEASE_STEP_BYTES: u64 = 1 << 20;
+
 /// Kept free behind every reservation, so that a log can always be sealed.
 const END_RECORD_BYTES: u64 = RECORD_HEADER_BYTES as u64;
 
@@ -91,7 +98,10 @@ pub struct LogFile {
     synced: AtomicU64,
     /// Written under `growth`.
     allocated: AtomicU64,
+    /// Bytes from the start that were made present before, or while, they were written.
     populated: AtomicU64,
+    /// Bytes from the start, whole pages, that were let go by [`release_behind`](LogFile::release_behind).
+    released: AtomicU64,
     growth: Mutex<()>,
     /// Held during a sync: one that fails must not be followed by another that succeeds (D4). Holds the failure.
     sync: Mutex<Option<Error>>,
@@ -132,6 +142,7 @@ impl LogFile {
             synced: AtomicU64::new(FILE_HEADER_BYTES),
             allocated: AtomicU64::new(0),
             populated: AtomicU64::new(0),
+            released: AtomicU64::new(0),
             growth: Mutex::new(()),
             sync: Mutex::new(None),
             has_failed: AtomicBool::new(false),
@@ -214,13 +225,29 @@ impl LogFile {
         self.allocated.load(Ordering::Acquire).saturating_sub(self.tail() + END_RECORD_BYTES)
     }
 
-    /// Makes the pages of the next `bytes` allocated bytes present, so that appends do not fault. For a background job.
+    /// Makes the pages of the next `bytes` allocated bytes present, so that appends do not fault; step by step, and further
+    /// as the log grows meanwhile. For a background job.
     pub fn populate_ahead(&self, bytes: u64) {
-        let from = self.populated.load(Ordering::Relaxed).max(self.tail());
-        let to = self.tail().saturating_add(bytes).min(self.allocated.load(Ordering::Acquire));
-        if from < to {
+        loop {
+            let from = self.populated.load(Ordering::Relaxed).max(self.tail());
+            let wanted = self.tail().saturating_add(bytes).min(self.allocated.load(Ordering::Acquire));
+            if from >= wanted || self.is_sealed() {
+                return;
+            }
+            let to = (from + 1).next_multiple_of(PRESENT_STEP_BYTES).min(wanted.next_multiple_of(PAGE_BYTES));
             self.backing.populate(from, to - from);
             self.populated.fetch_max(to, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes what is published off the address space, where there is enough of it: nobody appends there any more, whoever
+    /// reads there has its pages mapped again, and the kernel need not interrupt the writers when it writes them back. For a
+    /// background job.
+    pub fn release_behind(&self) {
+        let (from, to) = (self.released.load(Ordering::Relaxed), self.published() & !(PAGE_BYTES - 1));
+        if to.saturating_sub(from) >= RELEASE_STEP_BYTES || (from < to && self.is_sealed()) {
+            self.backing.release(from, to - from);
+            self.released.fetch_max(to, Ordering::Relaxed);
         }
     }
 

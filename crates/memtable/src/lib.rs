@@ -201,9 +201,18 @@ pub trait Memtable: Send + Sync {
     /// Estimated entries with user keys in `[start, end)`.
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
 
-    /// Makes the pages of the whole arena present, so that no insert waits for one. Called in the background before the
-    /// memtable is used; from then on the whole capacity counts as memory held.
-    fn populate(&self) {}
+    /// Makes the next pages of the arena present of those that lie less than `ahead_bytes` behind what is reserved, so that
+    /// no insert waits for them: a step of at most 2 MiB. `may_hold` is asked first whether so many bytes more may be held, as
+    /// what is present counts as held. False where nothing was lacking, or could be had. Called in the background, before
+    /// and while the memtable is written.
+    fn make_present(&self, _ahead_bytes: usize, _may_hold: &dyn Fn(usize) -> bool) -> bool {
+        false
+    }
+
+    /// Makes all of it present.
+    fn populate(&self) {
+        while self.make_present(usize::MAX, &|_| true) {}
+    }
 
     /// Tells an image that no write at or below `created_at` is in it. Told before the first insert, and again with a larger
     /// number as long as nothing was inserted; nothing without an image, or once sealed.

@@ -105,6 +105,9 @@ pub(crate) struct Arena<const IMAGE: bool = false> {
     ready: AtomicUsize,
     /// Bytes known to be present, whether touched or not.
     held: AtomicUsize,
+    /// Bytes from the start that were made present before, or while, they were stored to. Written by
+    /// [`make_present`](Arena::make_present) and `extend`.
+    present: AtomicUsize,
     exact_accounting: bool,
     /// It was told once that the region could not be extended.
     told: AtomicBool,
@@ -147,6 +150,7 @@ impl Arena {
             header,
             ready: AtomicUsize::new(region.ready_bytes()),
             held: AtomicUsize::new(region.held_at_start()),
+            present: AtomicUsize::new(0),
             exact_accounting: config.exact_accounting,
             told: AtomicBool::new(false),
             region,
@@ -176,6 +180,7 @@ impl Arena<true> {
             header: IMAGE_HEADER_BYTES,
             ready: AtomicUsize::new(bytes),
             held: AtomicUsize::new(0),
+            present: AtomicUsize::new(bytes),
             exact_accounting: false,
             told: AtomicBool::new(false),
             region,
@@ -229,6 +234,7 @@ impl<const IMAGE: bool> Arena<IMAGE> {
                 self.ready.fetch_max(reached, Release);
                 if self.region.commits_ahead() {
                     self.held.fetch_max(reached, Relaxed);
+                    self.present.fetch_max(reached, Relaxed);
                 }
                 true
             }
@@ -241,18 +247,23 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         }
     }
 
-    /// Makes all pages present, so that no store waits for one; from then on all of them count as held.
-    pub(crate) fn populate(&self) {
-        match self.region.populate() {
-            Ok(()) => {
-                self.ready.fetch_max(self.region.capacity(), Release);
-                self.held.fetch_max(self.capacity, Relaxed);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a memtable's pages come as they are touched");
-                self.held.fetch_max(self.region.resident_bytes(), Relaxed);
-            }
+    /// Makes the next pages present of those that begin less than `ahead` bytes behind what is promised, so that no store
+    /// waits for them; `may_hold` is asked first whether so many bytes more may be held. One step, small enough that whoever
+    /// maps or unmaps meanwhile does not wait long. False where none is lacking, or can be had: whoever stores finds out.
+    pub(crate) fn make_present(&self, ahead: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        let from = self.present.load(Relaxed);
+        let wanted = self.reserved.0.load(Relaxed).saturating_add(ahead).min(self.capacity);
+        if from >= wanted {
+            return false;
         }
+        let to = self.region.step_end(from, wanted).min(self.capacity);
+        if !may_hold(to.saturating_sub(self.held_bytes())) || self.region.make_present(from, to).is_err() {
+            return false;
+        }
+        self.ready.fetch_max(to, Release);
+        self.held.fetch_max(to, Relaxed);
+        self.present.fetch_max(to, Relaxed);
+        true
     }
 
     /// Bytes of memory held now. Asked for exactly, what the kernel counts; else what was handed out, or more where more

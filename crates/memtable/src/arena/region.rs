@@ -30,6 +30,10 @@ const FILE_MIN_BYTES: usize = 64 << 10;
 /// Pages are committed this far ahead: a huge page.
 const COMMIT_STEP_BYTES: usize = 2 << 20;
 
+/// Of small pages, so many bytes at the most are made present at a time: no longer in the way of whoever maps or unmaps
+/// something than it takes to clear some tens of pages.
+const SMALL_STEP_BYTES: usize = 256 << 10;
+
 /// Memory of fixed capacity at one address (A4).
 pub(super) struct Region {
     backing: Backing,
@@ -207,21 +211,29 @@ impl Region {
         }
     }
 
-    /// Makes all of it present.
+    /// Where a step ends that makes pages present from `from` on, up to `wanted`: a whole huge page, or some small ones.
+    pub(super) fn step_end(&self, from: usize, wanted: usize) -> usize {
+        let is_huge = matches!(self.backing, Backing::Anonymous(_)) && from >= SMALL_PAGES_BYTES;
+        let next_multiple_of = |step| (from + 1).next_multiple_of(step);
+        if is_huge { next_multiple_of(COMMIT_STEP_BYTES) } else { next_multiple_of(SMALL_STEP_BYTES).min(wanted) }
+    }
+
+    /// Makes `from .. to` present, and ready to be touched; all below is.
     ///
     /// # Errors
-    /// As [`extend`](Region::extend); a part may be present then.
-    pub(super) fn populate(&self) -> Result<()> {
+    /// As [`extend`](Region::extend), and where a file was given back what was allocated ahead; a part may be present then.
+    pub(super) fn make_present(&self, from: usize, to: usize) -> Result<()> {
+        let len = to.saturating_sub(from);
         match &self.backing {
-            Backing::Heap(memory) => memory.populate(),
-            Backing::Anonymous(memory) => memory.commit(0, memory.capacity())?,
+            Backing::Heap(memory) => memory.commit(from, len),
+            Backing::Anonymous(memory) => memory.commit(from, len),
             Backing::File(File { mapping, .. }) => {
-                mapping.ensure(mapping.capacity())?;
-                mapping.populate(0, mapping.capacity());
+                ensure_some(&**mapping, to.next_multiple_of(EXTENT_STEP_BYTES).min(self.capacity()), to)?;
+                mapping.populate(from as u64, len as u64);
+                Ok(())
             }
-            Backing::Image(_) => {}
+            Backing::Image(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Bytes held from the start, touched or not: of memory from the allocator, which gives what others left, all.

@@ -26,6 +26,10 @@ fn fill(arena: &Arena, granules_each: usize) -> u64 {
     count
 }
 
+fn make_all_present(arena: &Arena) {
+    while arena.make_present(usize::MAX, &|_| true) {}
+}
+
 #[test]
 fn reservations_end_at_the_capacity_and_round_up() {
     let arena = Arena::new(64).expect("maps");
@@ -103,7 +107,7 @@ fn what_is_held_is_told_before_it_is_touched() {
         let before = arena.held_bytes();
         assert!(arena.try_reserve(100));
         let reserved = arena.held_bytes();
-        arena.populate();
+        make_all_present(&arena);
         [before, reserved, arena.held_bytes()]
     };
     let heap = held(&ArenaConfig { source: Source::Heap, ..plain.clone() });
@@ -118,6 +122,81 @@ fn what_is_held_is_told_before_it_is_touched() {
     let file = image(&vfs);
     let total = 8 * MIB + IMAGE_HEADER_BYTES;
     assert_eq!(held(&ArenaConfig { image: Some(&file), ..plain.clone() }), [4096, 4096, total]);
+}
+
+/// Makes a window present; says how many steps that took.
+fn steps(arena: &Arena, ahead: usize) -> usize {
+    std::iter::repeat_with(|| arena.make_present(ahead, &|_| true)).take_while(|stepped| *stepped).count()
+}
+
+/// As the kernel counts: no store into the window takes a fault, and what lies behind it is not there.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_window_is_made_present_in_steps_and_moves_with_what_is_promised() {
+    let dir = tempfile::tempdir().expect("made");
+    let file = ImageFile::new(RealVfs::new(), dir.path().join("image"));
+    let plain = ArenaConfig::new(16 * MIB);
+    let configs = [plain.clone(), ArenaConfig { image: Some(&file), ..plain.clone() }];
+    for config in configs {
+        let arena = Arena::with(&config).expect("made");
+        let resident = || arena.region.resident_bytes();
+        assert!(arena.try_reserve(100));
+        let before = resident();
+        assert!(!arena.make_present(MIB, &|more| more < 4096), "nothing is held that may not be");
+        assert_eq!(resident(), before);
+        let count = steps(&arena, MIB);
+        assert!((4..=5).contains(&count), "{count} steps");
+        assert!((MIB + 100..2 * MIB).contains(&resident()), "{}", resident());
+        assert!(resident() >= arena.held_bytes());
+        assert_eq!(steps(&arena, MIB), 0, "until more is promised");
+        assert!(arena.try_reserve(5 * MIB));
+        assert!((3..=21).contains(&steps(&arena, MIB)));
+        assert!((6 * MIB + 100..10 * MIB).contains(&resident()), "{}", resident());
+        assert!(arena.held_bytes() >= 6 * MIB + 100, "it counts as held");
+        assert!(arena.try_reserve(10 * MIB));
+        assert!(steps(&arena, 32 * MIB) > 0 && steps(&arena, 32 * MIB) == 0);
+        assert!(resident() >= 16 * MIB, "and ends with the capacity");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn memory_of_the_allocator_is_made_present_too() {
+    let arena = Arena::with(&ArenaConfig { source: Source::Heap, ..ArenaConfig::new(16 * MIB) }).expect("made");
+    assert!(arena.try_reserve(100));
+    assert_eq!(steps(&arena, 3 * MIB), 13, "of small pages");
+    assert!(arena.region.resident_bytes() >= 3 * MIB);
+}
+
+/// Who reserves finds the disk's or the memory's part of the work done.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn what_was_made_present_is_ready_for_whoever_reserves() {
+    let vfs = MemoryVfs::new(1);
+    let file = image(&vfs);
+    for config in [
+        ArenaConfig { commits_ahead: true, ..ArenaConfig::new(16 * MIB) },
+        ArenaConfig { image: Some(&file), ..ArenaConfig::new(16 * MIB) },
+    ] {
+        let arena = Arena::with(&config).expect("made");
+        assert!(steps(&arena, 5 * MIB) > 0);
+        let ready = arena.ready.load(Relaxed);
+        assert!(ready >= 5 * MIB);
+        assert!(arena.try_reserve(4 * MIB));
+        assert_eq!(arena.ready.load(Relaxed), ready, "nothing was left to do");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_file_that_was_cut_is_made_present_no_further() {
+    let vfs = MemoryVfs::new(1);
+    let file = image(&vfs);
+    let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(16 * MIB) }).expect("made");
+    arena.file().expect("in a file").give_back_the_rest().expect("cut");
+    let bytes = vfs.metadata(&file.path).expect("there").len;
+    assert_eq!(steps(&arena, 4 * MIB), 0);
+    assert_eq!(vfs.metadata(&file.path).expect("there").len, bytes);
 }
 
 #[test]
@@ -167,7 +246,7 @@ fn a_file_system_that_fails_makes_a_memtable_full_or_nameless_and_never_worse() 
                 assert_eq!(memory.all_files().len(), usize::from(arena.file().is_some()), "no file is left");
                 assert!(filled.contains(&stored), "{operation:?} {code:?} {nth}: {stored}");
                 assert!(stored < capacity || arena.file().is_some());
-                arena.populate();
+                make_all_present(&arena);
             }
         }
     }
@@ -205,7 +284,7 @@ fn a_disk_with_little_left_is_used_to_the_last_page() {
     let file = image(&vfs);
     let arena = Arena::with(&ArenaConfig { image: Some(&file), ..ArenaConfig::new(64 * MIB) }).expect("made");
     assert_eq!(fill(&arena, 1) as usize * GRANULE_BYTES, 5 * MIB - IMAGE_HEADER_BYTES);
-    arena.populate();
+    make_all_present(&arena);
     assert!(!arena.try_reserve(1));
     vfs.set_capacity(None);
     assert!(arena.try_reserve(MIB), "there is room again");
@@ -249,7 +328,7 @@ fn a_full_disk_is_never_a_signal() {
             assert!(arena.file().is_some());
             let stored = fill(&arena, 16) as usize * GRANULE_BYTES;
             assert!((4 * MIB..DISK_MIB * MIB).contains(&stored), "{stored}");
-            arena.populate();
+            make_all_present(&arena);
             assert!(!arena.try_reserve(DISK_MIB * MIB));
             drop(arena);
             assert!(!file.vfs.exists(&file.path).expect("asked"), "the file goes with its arena");

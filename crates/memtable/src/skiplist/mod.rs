@@ -295,8 +295,8 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         self.list.estimate(&first(start), &first(end))
     }
 
-    fn populate(&self) {
-        self.list.arena.populate();
+    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.list.arena.make_present(ahead_bytes, may_hold)
     }
 
     fn begin_after(&self, created_at: SeqNo) {

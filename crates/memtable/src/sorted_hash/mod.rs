@@ -239,8 +239,8 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.list.entries.arena.capacity() - self.buckets.bytes()
     }
 
-    fn populate(&self) {
-        self.entries().arena.populate();
+    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.entries().arena.make_present(ahead_bytes, may_hold)
     }
 
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {

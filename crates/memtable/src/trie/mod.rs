@@ -274,8 +274,8 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         self.tree.estimate(start, end, Self::UPWARDS, self.entries())
     }
 
-    fn populate(&self) {
-        self.arena().populate();
+    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.arena().make_present(ahead_bytes, may_hold)
     }
 
     fn begin_after(&self, created_at: SeqNo) {

@@ -153,8 +153,8 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.list.approximate_entries(start, end)
     }
 
-    fn populate(&self) {
-        self.list.entries.arena.populate();
+    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.list.entries.arena.make_present(ahead_bytes, may_hold)
     }
 
     /// Sorts everything into one run: what a flush reads.

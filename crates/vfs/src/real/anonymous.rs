@@ -75,10 +75,7 @@ impl AnonymousMapping {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
         // SAFETY: `covering` keeps the range inside the mapping and starts it at a page, as the mapping starts (M1).
         let result = unsafe { page::commit(self.as_ptr().add(start), len) };
-        result.map_err(|e| {
-            Error::new(ErrorKind::NoSpace, format!("cannot make {len} bytes of memory present"))
-                .with_source(std::io::Error::from(e))
-        })
+        result.map_err(|e| page::not_present(len, e))
     }
 
     /// As [`commit`](Self::commit), as a hint: a failure is not reported.

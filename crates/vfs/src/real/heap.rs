@@ -53,10 +53,17 @@ impl HeapMemory {
         self.capacity
     }
 
-    /// Makes all pages present and writable ahead of use, their contents unchanged. A hint.
-    pub fn populate(&self) {
-        // SAFETY: M1, and the base is a page's; what the last page holds beyond the capacity is not changed either.
-        let _ = unsafe { page::commit(self.as_ptr(), self.capacity) };
+    /// Makes the pages of a range present and writable ahead of use, their contents unchanged. What lies beyond the
+    /// capacity is left out.
+    ///
+    /// # Errors
+    /// As [`AnonymousMapping::commit`](super::AnonymousMapping::commit).
+    pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
+        let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
+        // SAFETY: `covering` keeps the range inside the memory and starts it at a page, as the base is one's (M1); what the
+        // last page holds beyond the capacity is not changed either.
+        let result = unsafe { page::commit(self.as_ptr().add(start), len) };
+        result.map_err(|e| page::not_present(len, e))
     }
 
     /// Bytes of pages that are in memory, as the kernel counts them.
@@ -77,10 +84,6 @@ impl Drop for HeapMemory {
 #[cfg(miri)]
 impl HeapMemory {
     pub fn use_huge_pages(&self, _offset: usize) {}
-
-    pub fn commit(&self, _offset: usize, _len: usize) -> Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -91,7 +94,7 @@ mod tests {
     fn memory_is_zeroed_and_begins_at_a_page() {
         for capacity in [1, 100, PAGE_BYTES, 3 << 20] {
             let memory = HeapMemory::new(capacity).unwrap();
-            memory.populate();
+            memory.commit(0, capacity).unwrap();
             assert!(memory.as_ptr().addr().is_multiple_of(PAGE_BYTES) && memory.capacity() == capacity);
             assert!((1..=capacity.next_multiple_of(PAGE_BYTES)).contains(&memory.resident_bytes()));
             // SAFETY: both offsets lie below the capacity (M1), and only this thread uses the memory.

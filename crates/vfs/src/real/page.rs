@@ -1,5 +1,6 @@
 //! Pages: rounding to them, and what the kernel knows of them.
 
+use base::{Error, ErrorKind};
 use rustix::io::Errno;
 
 /// The granularity of advice and of writing back. Larger hardware pages are multiples of it, and the kernel refuses an
@@ -83,6 +84,12 @@ pub(crate) unsafe fn commit(start: *mut u8, len: usize) -> Result<(), Errno> {
         Err(Errno::INVAL) => Ok(()),
         result => result,
     }
+}
+
+/// What [`commit`] failed with, of `len` bytes.
+pub(crate) fn not_present(len: usize, error: Errno) -> Error {
+    let what = format!("cannot make {len} bytes of memory present");
+    Error::new(ErrorKind::NoSpace, what).with_source(std::io::Error::from(error))
 }
 
 /// Bytes of the pages of `start .. start + len` that are in memory; all of them where the kernel does not say.
