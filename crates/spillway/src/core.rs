@@ -162,6 +162,12 @@ impl FamilyState {
         }
     }
 
+    /// Whether writes came since the mutable memtable was made, or are likely to come: an ingest may have brought it, and
+    /// then the queue tells that the one before was written.
+    pub fn is_written(&self) -> bool {
+        !self.mutable.is_unused() || !self.queue.is_empty()
+    }
+
     /// Makes readers see the state as it is now. Returns the view before, to be dropped off the lock.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub fn publish_view(&self) -> Arc<ReadView> {

@@ -18,6 +18,7 @@ use crate::compaction::job::CompactionPlan;
 use crate::core::{Core, State};
 use crate::flush::job::FlushPlan;
 use crate::tasks;
+use crate::write::presence;
 
 /// Wakes one thread that waits for something to do. A leaf lock: raised under any other.
 #[derive(Default)]
@@ -44,11 +45,11 @@ impl Signal {
     }
 
     /// As [`raise`](Self::raise), for what may wait some milliseconds: nobody is woken who looks soon anyway, since that costs
-    /// whoever does it more than many a task takes.
+    /// whoever does it more than many a task takes. The second time before anybody looked it is urgent.
     pub fn raise_soon(&self) {
         let mut state = self.state.lock();
-        state.raised = true;
-        if !state.looks_soon {
+        let was_raised = std::mem::replace(&mut state.raised, true);
+        if was_raised || !state.looks_soon {
             self.changed.notify_one();
         }
     }
@@ -177,7 +178,7 @@ impl Core {
         self.state_changed.notify_all();
     }
 
-    /// Makes spares, deletes what nothing needs, and tells of what changed.
+    /// Makes present what is written next, and spares, deletes what nothing needs, and tells of what changed.
     pub fn keep_up(&self) {
         self.tell_background_error();
         self.tell_stall_changes();
@@ -185,7 +186,9 @@ impl Core {
             return;
         }
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
-        let kept = kept.and_then(|()| self.make_spare_memtables()).and_then(|()| self.make_spare_log());
+        let kept = kept.and_then(|()| self.make_spare_memtables());
+        self.keep_present();
+        let kept = kept.and_then(|()| self.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
             tracing::warn!(error = %e, "cannot make a spare");
@@ -205,7 +208,7 @@ impl Core {
                 self.logs.put_spare(spare.clone());
                 spare
             };
-            spare.file.populate_ahead(u64::MAX);
+            spare.file.populate_ahead(presence::LOG_WINDOW_MAX_BYTES);
         }
         Ok(())
     }
@@ -309,6 +312,17 @@ mod tests {
         ] {
             assert!(wait_for(age, raise) < LIMIT / 2);
         }
+    }
+
+    #[test]
+    fn who_raises_again_before_anybody_looked_wakes_it() {
+        let twice = |signal: &Signal| {
+            signal.raise_soon();
+            signal.raise_soon();
+        };
+        // The shortest: others may have the processors.
+        let shortest = (0..20).map(|_| wait_for(LOOK_EVERY / 8, twice)).min();
+        assert!(shortest < Some(LOOK_EVERY / 4), "{shortest:?}");
     }
 
     #[test]

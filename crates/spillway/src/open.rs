@@ -226,9 +226,7 @@ impl<'a> Opening<'a> {
                 core.upkeep.raise();
             }
         }));
-        if !self.shared.purge.is_empty() {
-            core.upkeep.raise();
-        }
+        core.upkeep.raise(); // for the log, and what is to be deleted
         Ok(core)
     }
 

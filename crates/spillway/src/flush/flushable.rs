@@ -2,7 +2,7 @@
 //! at the old end (Q1, Q2).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
@@ -17,6 +17,7 @@ use crate::write::logs::ActiveLog;
 use crate::write::marks;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
+use crate::write::presence;
 use crate::write::value_logs::{Logged, ValueLogs};
 
 /// An entry of a family's queue. Reads see it exactly as they see a table.
@@ -95,6 +96,8 @@ pub struct QueuedMemtable {
     empty_bytes: usize,
     /// Reserved bytes at which the memtable counts as half full.
     half_bytes: usize,
+    /// Reserved bytes at which upkeep is to look after it next.
+    look_at: AtomicUsize,
     created_at: AtomicU64,
     /// The largest number given to a write before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
@@ -125,6 +128,7 @@ impl QueuedMemtable {
             id,
             half_bytes: held.capacity_bytes() / 2,
             empty_bytes: held.memtable().reserved_bytes(),
+            look_at: AtomicUsize::new(0),
             held,
             created_at: AtomicU64::new(created_at.0),
             largest_seq: AtomicU64::new(MUTABLE),
@@ -172,12 +176,17 @@ impl QueuedMemtable {
             || charge.try_raise_a_step(reserved.saturating_add(more_bytes))
     }
 
+    /// Bytes reserved since the memtable was empty.
+    pub fn used_bytes(&self) -> usize {
+        self.memtable().reserved_bytes().saturating_sub(self.empty_bytes)
+    }
+
     pub fn is_half_full(&self) -> bool {
         self.memtable().reserved_bytes() >= self.half_bytes
     }
 
-    /// Reserves room for a write; `None` where there is none left. The answer is true for the one write that makes the
-    /// memtable half full: a spare will be needed.
+    /// Reserves room for a write; `None` where there is none left. The answer is true for the one write after which upkeep is
+    /// to look: the first, those that come near the end of what is present, and the one that makes the memtable half full.
     #[inline]
     pub fn try_reserve(&self, bytes: usize) -> Option<bool> {
         let memtable = self.memtable();
@@ -185,7 +194,16 @@ impl QueuedMemtable {
             return None;
         }
         let reserved = memtable.reserved_bytes();
-        Some(reserved >= self.half_bytes && reserved.saturating_sub(bytes) < self.half_bytes)
+        Some(reserved >= self.look_at.load(Ordering::Relaxed) && self.takes_look(reserved))
+    }
+
+    /// True for the one of several writes that passed the mark together.
+    #[cold]
+    fn takes_look(&self, reserved: usize) -> bool {
+        let due = self.look_at.load(Ordering::Relaxed);
+        let next = reserved.saturating_add(presence::look_after(self.used_bytes()));
+        let next = if reserved < self.half_bytes { next.min(self.half_bytes) } else { next };
+        reserved >= due && self.look_at.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Raises the number below which nothing is in here to the last one given out (F3). Called under the commit lock, for

@@ -277,11 +277,11 @@ impl Core {
             if !self.charge(queued, need_bytes, has_turn) {
                 return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));
             }
-            let Some(half_full) = queued.try_reserve(need_bytes) else {
+            let Some(is_look_due) = queued.try_reserve(need_bytes) else {
                 return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
             };
-            if half_full {
-                self.upkeep.raise(); // which sees to the spare
+            if is_look_due {
+                self.upkeep.raise_soon(); // which sees to the spare, and to what is written next
             }
         }
         // Others may have reserved on the same charge meanwhile.

@@ -248,6 +248,16 @@ impl Logs {
         *self.spare.lock() = Some(log);
     }
 
+    /// Makes present what of the current log is written next, `window` of what was written telling how much, and lets go of
+    /// what was. A background job.
+    pub fn keep_present(&self, window: impl Fn(u64) -> u64) {
+        let unsynced = self.sync.lock().unsynced.clone();
+        if let Some(current) = unsynced.last() {
+            current.file.populate_ahead(window(current.file.tail()));
+        }
+        unsynced.iter().for_each(|log| log.file.release_behind());
+    }
+
     /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
     pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
         let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);

@@ -1,5 +1,6 @@
-//! How far memtables in files are complete, told to them now and then, so that a restart need not replay what they hold.
-//! See [`crate::open`]'s `restart`.
+//! What is done every so many bytes of log. Memtables in files are told how far they are complete, so that a restart need
+//! not replay what they hold (see [`crate::open`]'s `restart`), and upkeep makes the log present further on
+//! ([`super::presence`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,33 +17,43 @@ const MARK_EVERY_BYTES: u64 = 256 << 10;
 /// Of a packed place; the rest are the log's number.
 const OFFSET_BITS: u32 = 34;
 
-/// When memtables are to be told next.
+/// When it is time next.
 pub(crate) struct Marks {
-    /// `u64::MAX` where no memtable lies in a file that outlives a process.
     next: AtomicU64,
+    /// Memtables lie in files that outlive a process.
+    are_told: bool,
 }
 
 impl Marks {
-    pub fn new(are_wanted: bool) -> Self {
-        Marks { next: AtomicU64::new(if are_wanted { 0 } else { u64::MAX }) }
+    /// `are_told`: there are memtables to be told.
+    pub fn new(are_told: bool) -> Self {
+        Marks { next: AtomicU64::new(0), are_told }
     }
 
-    /// True for the one caller who is to tell the memtables.
+    /// True for the one caller who is to see to it.
     #[inline]
     fn are_due(&self, at: LogPosition) -> bool {
         let next = self.next.load(Ordering::Relaxed);
         at >= next
-            && next != u64::MAX
             && self.next.compare_exchange(next, at + MARK_EVERY_BYTES, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
 impl Core {
-    /// Tells memtables that everything through `last`, whose record ends at `at`, is in them, if it is time. It is visible.
+    /// Tells memtables that everything through `last`, whose record ends at `logged`, is in them, and upkeep how far the log
+    /// has come, if it is time. It is visible.
     #[inline]
     pub(crate) fn mark_if_due(&self, last: SeqNo, logged: LogPosition, at: impl FnOnce() -> Position) {
         if self.marks.are_due(logged) {
-            self.mark_memtables(last, at());
+            self.pass_mark(last, at());
+        }
+    }
+
+    #[cold]
+    fn pass_mark(&self, last: SeqNo, at: Position) {
+        self.upkeep.raise_soon();
+        if self.marks.are_told {
+            self.mark_memtables(last, at);
         }
     }
 

@@ -17,6 +17,7 @@ pub(crate) mod marks;
 pub mod memory;
 pub mod options;
 pub mod pipeline;
+pub(crate) mod presence;
 pub(crate) mod room;
 pub(crate) mod spare;
 pub mod stall;

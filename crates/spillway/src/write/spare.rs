@@ -1,5 +1,5 @@
 //! Memtables made ahead, so that replacing a full one costs its writer nothing, whatever its size: one for each family
-//! that was written since its memtable became mutable, and its pages made present once that is half full.
+//! that was written since its memtable became mutable. How far their pages are present: [`super::presence`].
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use memtable::Memtable;
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
 use crate::flush::held::HeldMemtable;
-
-/// Write buffers larger than this are not made present ahead: that would take the memory of a whole one long before it
-/// is needed.
-const POPULATED_MAX_BYTES: usize = 256 << 20;
+use crate::write::memory::Charge;
 
 /// A memtable that waits to become mutable.
 pub(crate) struct Spare {
     held: HeldMemtable,
-    populated: bool,
 }
 
 impl Spare {
     pub fn new(held: HeldMemtable) -> Self {
-        Spare { held, populated: false }
+        Spare { held }
     }
 
     pub fn memtable(&self) -> &Arc<dyn Memtable> {
         self.held.memtable()
+    }
+
+    pub fn charge(&self) -> &Arc<Charge> {
+        self.held.charge()
     }
 }
 
@@ -42,12 +42,10 @@ impl Core {
         family.spare.take_if(|_| fits).map(|spare| spare.held)
     }
 
-    /// Makes the spares that are lacking, and the pages present of those that are needed soon. A background job.
+    /// Makes the spares that are lacking. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
         let memory = &self.context.memtables.memory;
-        // What an ingest took the spare of will be written again: its queue says that it was.
-        let is_written = |family: &FamilyState| !family.mutable.is_unused() || !family.queue.is_empty();
-        for family in self.families_where(|f| f.spare.is_none() && is_written(f)) {
+        for family in self.families_where(|f| f.spare.is_none() && f.is_written()) {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
                 break; // a writer would only have it given up again
             }
@@ -63,29 +61,7 @@ impl Core {
             drop(state);
             drop(unneeded);
         }
-        for family in self.families_where(|f| f.mutable.is_half_full() && !is_populated(f)) {
-            self.populate_spare(&family);
-        }
         Ok(())
-    }
-
-    /// Makes the pages of a family's spare present. It may become mutable meanwhile.
-    fn populate_spare(&self, family: &Family) {
-        let (memtable, charge) = {
-            let mut state = self.state.lock();
-            let Some(spare) = state.families.get_mut(&family.id()).and_then(|family| family.spare.as_mut()) else {
-                return;
-            };
-            spare.populated = true; // or will not be: once is enough to try
-            (spare.memtable().clone(), spare.held.charge().clone())
-        };
-        let bytes = family.options().write_buffer_size;
-        let memory = &self.context.memtables.memory;
-        // All of it counts as held from then on: only while that leaves as much again for what is written.
-        if bytes <= POPULATED_MAX_BYTES && charge.try_raise(bytes, memory.limit_bytes() / 2) {
-            memtable.populate();
-            charge.raise(memtable.memory_bytes());
-        }
     }
 
     /// Drops all spares, for the memory they hold; false where there was none.
@@ -100,9 +76,4 @@ impl Core {
         let state = self.state.lock();
         state.families.values().filter(|family| wanted(family)).map(|family| family.family.clone()).collect()
     }
-}
-
-/// Also where there is none to populate.
-fn is_populated(family: &FamilyState) -> bool {
-    family.spare.as_ref().is_none_or(|spare| spare.populated)
 }
