@@ -45,11 +45,22 @@ impl Signal {
     }
 
     /// As [`raise`](Self::raise), for what may wait some milliseconds: nobody is woken who looks soon anyway, since that costs
-    /// whoever does it more than many a task takes. The second time before anybody looked it is urgent.
+    /// whoever does it more than many a task takes.
     pub fn raise_soon(&self) {
+        self.raise_unless(|state| state.looks_soon);
+    }
+
+    /// As [`raise_soon`](Self::raise_soon); but where it is raised already, more came than could wait for the next look.
+    pub fn raise_again(&self) {
+        self.raise_unless(|state| state.looks_soon && !state.raised);
+    }
+
+    /// Raises it, and wakes whoever waits unless that `can_wait`.
+    fn raise_unless(&self, can_wait: impl Fn(&SignalState) -> bool) {
         let mut state = self.state.lock();
-        let was_raised = std::mem::replace(&mut state.raised, true);
-        if was_raised || !state.looks_soon {
+        let can_wait = can_wait(&state);
+        state.raised = true;
+        if !can_wait {
             self.changed.notify_one();
         }
     }
@@ -309,6 +320,8 @@ mod tests {
             (long, Signal::raise),
             (LOOK_EVERY / 4, Signal::raise_soon),
             (long, Signal::raise_soon),
+            (LOOK_EVERY / 4, Signal::raise_again),
+            (long, Signal::raise_again),
         ] {
             assert!(wait_for(age, raise) < LIMIT / 2);
         }
@@ -318,7 +331,7 @@ mod tests {
     fn who_raises_again_before_anybody_looked_wakes_it() {
         let twice = |signal: &Signal| {
             signal.raise_soon();
-            signal.raise_soon();
+            signal.raise_again();
         };
         // The shortest: others may have the processors.
         let shortest = (0..20).map(|_| wait_for(LOOK_EVERY / 8, twice)).min();

@@ -51,7 +51,7 @@ impl Core {
 
     #[cold]
     fn pass_mark(&self, last: SeqNo, at: Position) {
-        self.upkeep.raise_soon();
+        self.upkeep.raise_again();
         if self.marks.are_told {
             self.mark_memtables(last, at);
         }
