@@ -32,6 +32,7 @@ use crate::version::version::Version;
 use crate::write::logs::{ActiveLog, Logs};
 use crate::write::marks::Marks;
 use crate::write::pipeline::Pipeline;
+use crate::write::presence::LogPace;
 use crate::write::spare::Spare;
 use crate::write::stall::{Debt, Stall};
 
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
     pub state_changed: Condvar,
     pub upkeep: Signal,
+    /// Of the log, as upkeep sees it.
+    pub log_pace: LogPace,
     pub marks: Marks,
     /// A leaf lock.
     pub told_stalls: Mutex<ToldStalls>,
@@ -280,6 +283,7 @@ impl Core {
             }),
             state_changed: Condvar::new(),
             upkeep: Signal::default(),
+            log_pace: LogPace::default(),
             marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),
             manifest: Mutex::new(None),

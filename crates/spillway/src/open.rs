@@ -226,7 +226,9 @@ impl<'a> Opening<'a> {
                 core.upkeep.raise();
             }
         }));
-        core.upkeep.raise(); // for the log, and what is to be deleted
+        if !self.shared.purge.is_empty() {
+            core.upkeep.raise();
+        }
         Ok(core)
     }
 

@@ -25,6 +25,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::log_life::{LogLife, LogLives};
 use crate::write::live_logs::{LiveLog, LiveLogs};
 use crate::write::pipeline::LogPosition;
+use crate::write::presence::LogPace;
 
 /// A log that takes writes, or took them in this process.
 pub(crate) struct ActiveLog {
@@ -248,12 +249,12 @@ impl Logs {
         *self.spare.lock() = Some(log);
     }
 
-    /// Makes present what of the current log is written next, `window` of what was written telling how much, and lets go of
-    /// what was. A background job.
-    pub fn keep_present(&self, window: impl Fn(u64) -> u64) {
+    /// Makes present what of the current log is written next, as `pace` tells how much, and lets go of what was written. A
+    /// background job.
+    pub fn keep_present(&self, pace: &LogPace) {
         let unsynced = self.sync.lock().unsynced.clone();
         if let Some(current) = unsynced.last() {
-            current.file.populate_ahead(window(current.file.tail()));
+            current.file.populate_ahead(pace.window_bytes(current.end(), self.vfs.now()));
         }
         unsynced.iter().for_each(|log| log.file.release_behind());
     }

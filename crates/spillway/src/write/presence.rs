@@ -3,14 +3,19 @@
 //! steps, as far ahead as a family's writes are likely to go before it looks again.
 //!
 //! What is present and not used yet is a *window*: as large as what was written, within bounds, so that a memtable which
-//! holds little takes little. Whenever a quarter of it is used up, upkeep is asked to look ([`look_after`]).
+//! holds little takes little. Whenever a quarter of it is used up, upkeep is asked to look ([`look_after`]). That of the log
+//! is what writers take in a moment, and none where they are slow: a page of the log that is present is dirty, and what is
+//! synced beside them, as an ingest's tables are, would take longer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memtable::Memtable;
+use parking_lot::Mutex;
 
 use crate::core::{Core, FamilyState};
 use crate::write::memory::Charge;
+use crate::write::pipeline::LogPosition;
 
 /// Of a memtable that holds next to nothing: sixteen pages.
 const WINDOW_MIN_BYTES: usize = 64 << 10;
@@ -18,11 +23,17 @@ const WINDOW_MIN_BYTES: usize = 64 << 10;
 /// Two huge pages: what writers take in the time between two looks, at a hundred megabytes a second several times over.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
 
-/// Of a log that holds next to nothing.
-const LOG_WINDOW_MIN_BYTES: u64 = 256 << 10;
+/// Of the log; where writers take less in [`LOG_WINDOW`] they have none. 25 MB a second.
+const LOG_WINDOW_MIN_BYTES: u64 = 1 << 20;
 
 /// Of the log. Not more: the kernel takes what is present for written, and the next sync writes it.
 pub(crate) const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
+
+/// For so long what is present of the log is to do.
+const LOG_WINDOW: Duration = Duration::from_millis(40);
+
+/// Over less than that no pace is told.
+const PACE_MIN: Duration = Duration::from_millis(5);
 
 /// Steps for each memtable before the rest of upkeep has its turn.
 const STEPS_MAX: usize = 16;
@@ -35,6 +46,33 @@ fn window_bytes(used_bytes: usize) -> usize {
 /// After how many more bytes upkeep is to look again at a memtable that `used_bytes` were written to.
 pub(crate) fn look_after(used_bytes: usize) -> usize {
     window_bytes(used_bytes) / 4
+}
+
+/// How fast the log grows, from one look to the next. A leaf lock.
+#[derive(Default)]
+pub(crate) struct LogPace(Mutex<Seen>);
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    end: LogPosition,
+    at: Duration,
+    window_bytes: u64,
+}
+
+impl LogPace {
+    /// How far ahead of `end`, where the log ends `now`, it is to be present.
+    pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
+        let mut seen = self.0.lock();
+        let passed = now.saturating_sub(seen.at);
+        if passed >= PACE_MIN {
+            let grown = u128::from(end.saturating_sub(seen.end));
+            let expected = grown * LOG_WINDOW.as_micros() / passed.as_micros();
+            let window_bytes = u64::try_from(expected).unwrap_or(u64::MAX).min(LOG_WINDOW_MAX_BYTES);
+            let is_fast = window_bytes >= LOG_WINDOW_MIN_BYTES;
+            *seen = Seen { end, at: now, window_bytes: if is_fast { window_bytes } else { 0 } };
+        }
+        seen.window_bytes
+    }
 }
 
 /// A memtable, and how far it is to be present.
@@ -52,7 +90,7 @@ impl Core {
         }
         let windows = self.windows();
         for _ in 0..STEPS_MAX {
-            self.logs.keep_present(|used_bytes| used_bytes.clamp(LOG_WINDOW_MIN_BYTES, LOG_WINDOW_MAX_BYTES));
+            self.logs.keep_present(&self.log_pace);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();
             if steps == 0 {
                 return;
@@ -92,8 +130,6 @@ fn of_spare(family: &FamilyState) -> Option<Window> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::time::Duration;
 
     use vfs::{MemoryVfs, RealVfs, Vfs};
 
@@ -191,28 +227,33 @@ mod tests {
         }
     }
 
-    /// Bytes of mapped logs in a folder that take no fault, as the kernel tells; `None` where there are none.
-    #[expect(clippy::disallowed_methods, reason = "what the kernel says of this process")]
-    fn present_log_bytes(dir: &Path) -> Option<u64> {
-        let smaps = std::fs::read_to_string("/proc/self/smaps").expect("told");
-        let mut lines = smaps.lines();
-        let is_log = |line: &str| line.ends_with(".splog") && dir.to_str().is_some_and(|dir| line.contains(dir));
-        lines.find(|line| is_log(line))?;
-        let kib = lines.find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB"));
-        kib.and_then(|kib| kib.parse::<u64>().ok()).map(|kib| kib << 10)
-    }
-
     #[test]
-    fn after_an_open_the_log_is_present_and_with_the_first_write_the_memtable() {
+    fn after_an_open_the_first_write_has_upkeep_look() {
         let dir = tempfile::tempdir().expect("made");
         for _ in 0..2 {
             let db = Db::open(dir.path().join("db"), &options(RealVfs::new())).expect("opened");
-            wait_until(|| present_log_bytes(dir.path()).is_none_or(|bytes| bytes >= LOG_WINDOW_MIN_BYTES));
             let queued = mutable(&db);
             put(&db, 1);
             wait_until(|| queued.memtable().memory_bytes() >= WINDOW_MIN_BYTES);
             db.close().expect("closed");
         }
+    }
+
+    #[test]
+    fn the_logs_window_is_what_writers_take_in_a_moment_and_none_where_they_are_slow() {
+        const MS: Duration = Duration::from_millis(1);
+        let pace = LogPace::default();
+        let (mut end, mut now) = (0, 1000 * MS);
+        let mut look = |grown: u64, after: Duration| {
+            (end, now) = (end + grown, now + after);
+            pace.window_bytes(end, now)
+        };
+        assert_eq!(look(100 << 10, 10 * MS), 0, "of the first second, and of ten megabytes a second");
+        assert_eq!(look(512 << 10, 10 * MS), 2 << 20);
+        assert_eq!(look(64 << 10, MS), 2 << 20, "too soon to tell");
+        assert_eq!(look(8 << 20, 10 * MS), LOG_WINDOW_MAX_BYTES);
+        assert_eq!(look(u64::MAX / 2, 10 * MS), LOG_WINDOW_MAX_BYTES);
+        assert_eq!(look(200 << 10, 10 * MS), 0);
     }
 
     #[test]
