@@ -31,10 +31,10 @@ impl Change {
 }
 
 /// What a prepare asks of the file system before it has looked at the file.
-const CALLS_BEFORE: u64 = 2;
+const CALLS_BEFORE: u64 = 1;
 
 /// And before a file that is linked is in place, as large as it was. Then its contents are looked at.
-const CALLS_UNTIL_LINKED: u64 = 8;
+const CALLS_UNTIL_LINKED: u64 = 7;
 
 struct Subject {
     memory: Arc<MemoryVfs>,
