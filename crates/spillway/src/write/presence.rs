@@ -56,11 +56,14 @@ pub(crate) struct LogPace(Mutex<Seen>);
 struct Seen {
     end: LogPosition,
     at: Duration,
+    /// It grew fast since the look before.
+    is_fast: bool,
     window_bytes: u64,
 }
 
 impl LogPace {
-    /// How far ahead of `end`, where the log ends `now`, it is to be present.
+    /// How far ahead of `end`, where the log ends `now`, it is to be present. Nowhere before it was fast for two looks: after a
+    /// burst the next sync would write what nobody came to use.
     pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
         let mut seen = self.0.lock();
         let passed = now.saturating_sub(seen.at);
@@ -69,7 +72,8 @@ impl LogPace {
             let expected = grown * LOG_WINDOW.as_micros() / passed.as_micros();
             let window_bytes = u64::try_from(expected).unwrap_or(u64::MAX).min(LOG_WINDOW_MAX_BYTES);
             let is_fast = window_bytes >= LOG_WINDOW_MIN_BYTES;
-            *seen = Seen { end, at: now, window_bytes: if is_fast { window_bytes } else { 0 } };
+            let window_bytes = if is_fast && seen.is_fast { window_bytes } else { 0 };
+            *seen = Seen { end, at: now, is_fast, window_bytes };
         }
         seen.window_bytes
     }
@@ -249,11 +253,13 @@ mod tests {
             pace.window_bytes(end, now)
         };
         assert_eq!(look(100 << 10, 10 * MS), 0, "of the first second, and of ten megabytes a second");
+        assert_eq!(look(512 << 10, 10 * MS), 0, "a burst, as far as one look can tell");
         assert_eq!(look(512 << 10, 10 * MS), 2 << 20);
         assert_eq!(look(64 << 10, MS), 2 << 20, "too soon to tell");
         assert_eq!(look(8 << 20, 10 * MS), LOG_WINDOW_MAX_BYTES);
         assert_eq!(look(u64::MAX / 2, 10 * MS), LOG_WINDOW_MAX_BYTES);
         assert_eq!(look(200 << 10, 10 * MS), 0);
+        assert_eq!(look(8 << 20, 10 * MS), 0, "another burst");
     }
 
     #[test]
