@@ -32,6 +32,9 @@ pub(crate) const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
 /// For so long what is present of the log is to do.
 const LOG_WINDOW: Duration = Duration::from_millis(40);
 
+/// So often it is to be seen to grow fast first: about twice the time of a window.
+const FAST_LOOKS_MIN: u32 = 8;
+
 /// Over less than that no pace is told.
 const PACE_MIN: Duration = Duration::from_millis(5);
 
@@ -56,14 +59,14 @@ pub(crate) struct LogPace(Mutex<Seen>);
 struct Seen {
     end: LogPosition,
     at: Duration,
-    /// It grew fast since the look before.
-    is_fast: bool,
+    /// For so many looks it has grown fast.
+    fast_looks: u32,
     window_bytes: u64,
 }
 
 impl LogPace {
-    /// How far ahead of `end`, where the log ends `now`, it is to be present. Nowhere before it was fast for two looks: after a
-    /// burst the next sync would write what nobody came to use.
+    /// How far ahead of `end`, where the log ends `now`, it is to be present. Nowhere before it was fast for some looks: after a
+    /// burst the next sync would write what nobody came to use. So it writes half as much again at the most.
     pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
         let mut seen = self.0.lock();
         let passed = now.saturating_sub(seen.at);
@@ -72,8 +75,9 @@ impl LogPace {
             let expected = grown * LOG_WINDOW.as_micros() / passed.as_micros();
             let window_bytes = u64::try_from(expected).unwrap_or(u64::MAX).min(LOG_WINDOW_MAX_BYTES);
             let is_fast = window_bytes >= LOG_WINDOW_MIN_BYTES;
-            let window_bytes = if is_fast && seen.is_fast { window_bytes } else { 0 };
-            *seen = Seen { end, at: now, is_fast, window_bytes };
+            let fast_looks = if is_fast { seen.fast_looks.saturating_add(1) } else { 0 };
+            let window_bytes = if fast_looks >= FAST_LOOKS_MIN { window_bytes } else { 0 };
+            *seen = Seen { end, at: now, fast_looks, window_bytes };
         }
         seen.window_bytes
     }
@@ -253,7 +257,9 @@ mod tests {
             pace.window_bytes(end, now)
         };
         assert_eq!(look(100 << 10, 10 * MS), 0, "of the first second, and of ten megabytes a second");
-        assert_eq!(look(512 << 10, 10 * MS), 0, "a burst, as far as one look can tell");
+        for _ in 1..FAST_LOOKS_MIN {
+            assert_eq!(look(512 << 10, 10 * MS), 0, "a burst, as far as so few looks can tell");
+        }
         assert_eq!(look(512 << 10, 10 * MS), 2 << 20);
         assert_eq!(look(64 << 10, MS), 2 << 20, "too soon to tell");
         assert_eq!(look(8 << 20, 10 * MS), LOG_WINDOW_MAX_BYTES);
