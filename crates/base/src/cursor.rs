@@ -17,6 +17,12 @@ pub trait Cursor: Send {
     /// Moves to the first entry at or after the internal key `target`.
     fn seek(&mut self, target: &[u8]) -> bool;
 
+    /// As [`seek`](Cursor::seek), for whoever takes no entry without the target's prefix: where none has it, the cursor may
+    /// stand on none.
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        self.seek(target)
+    }
+
     /// Moves to the last entry at or before the internal key `target`.
     fn seek_for_prev(&mut self, target: &[u8]) -> bool;
 
@@ -48,6 +54,9 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
     }
     fn seek(&mut self, target: &[u8]) -> bool {
         (**self).seek(target)
+    }
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        (**self).seek_in_prefix(target)
     }
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         (**self).seek_for_prev(target)

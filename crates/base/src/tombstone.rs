@@ -2,6 +2,7 @@
 //! cover it, so that one binary search answers what covers a key.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
 use crate::comparator::UserOrder;
@@ -36,26 +37,28 @@ impl FragmentedTombstones {
     /// plus the size of the output.
     pub fn build(order: UserOrder, mut tombstones: Vec<RangeTombstone>) -> Self {
         tombstones.retain(|t| order.compare(&t.start, &t.end).is_lt());
-        let mut bounds: Vec<Vec<u8>> = tombstones.iter().flat_map(|t| [t.start.clone(), t.end.clone()]).collect();
+        let mut bounds: Vec<&[u8]> = tombstones.iter().flat_map(|t| [t.start.as_slice(), &t.end]).collect();
         bounds.sort_by(|a, b| order.compare(a, b));
         bounds.dedup_by(|a, b| order.equal(a, b));
-        tombstones.sort_by(|a, b| order.compare(&a.start, &b.start));
-        let mut fragments: Vec<Fragment> = Vec::with_capacity(bounds.len());
-        let mut pending = tombstones.into_iter().peekable();
-        let mut open: Vec<RangeTombstone> = Vec::new();
+        let mut by_start: Vec<&RangeTombstone> = tombstones.iter().collect();
+        let mut by_end = by_start.clone();
+        by_start.sort_by(|a, b| order.compare(&a.start, &b.start));
+        by_end.sort_by(|a, b| order.compare(&a.end, &b.end));
+        let (mut starting, mut ending) = (by_start.into_iter().peekable(), by_end.into_iter().peekable());
+        let mut fragments: Vec<Fragment> = Vec::with_capacity(bounds.len().saturating_sub(1));
+        let mut open = OpenSeqs::default();
         for pair in bounds.windows(2) {
             let [start, end] = pair else { continue };
-            open.retain(|t| order.compare(&t.end, start).is_gt());
-            while let Some(t) = pending.next_if(|t| order.compare(&t.start, start).is_le()) {
-                open.push(t);
+            // Nothing ends before it starts, so what ends here was opened at an earlier bound.
+            while let Some(t) = ending.next_if(|t| order.compare(&t.end, start).is_le()) {
+                open.remove(t.seq);
             }
-            if open.is_empty() {
-                continue;
+            while let Some(t) = starting.next_if(|t| order.compare(&t.start, start).is_le()) {
+                open.add(t.seq);
             }
-            let mut seqs: Vec<SeqNo> = open.iter().map(|t| t.seq).collect();
-            seqs.sort_unstable_by(|a, b| b.cmp(a));
-            seqs.dedup();
-            fragments.push(Fragment { start: start.clone(), end: end.clone(), seqs });
+            if !open.counts.is_empty() {
+                fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs: open.newest_first() });
+            }
         }
         FragmentedTombstones { order, fragments }
     }
@@ -116,6 +119,34 @@ impl FragmentedTombstones {
     }
 }
 
+/// The numbers of the tombstones that cover a place, each with how many there are of it.
+#[derive(Default)]
+struct OpenSeqs {
+    counts: BTreeMap<SeqNo, usize>,
+}
+
+impl OpenSeqs {
+    fn add(&mut self, seq: SeqNo) {
+        *self.counts.entry(seq).or_default() += 1;
+    }
+
+    fn remove(&mut self, seq: SeqNo) {
+        if let btree_map::Entry::Occupied(mut count) = self.counts.entry(seq) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// In memory for so many and no more: fragments are kept as long as their table.
+    fn newest_first(&self) -> Vec<SeqNo> {
+        let mut seqs = Vec::with_capacity(self.counts.len());
+        seqs.extend(self.counts.keys().rev());
+        seqs
+    }
+}
+
 impl Fragment {
     /// The newest of its sequence numbers at or below `visible`.
     pub fn newest_at(&self, visible: SeqNo) -> Option<SeqNo> {
@@ -156,6 +187,18 @@ mod tests {
         assert_eq!(cut.covering(b"f", SeqNo(12)), None);
         assert_eq!(cut.covering(b"g", SeqNo(20)), None);
         assert_eq!(cut.covering(b"A", SeqNo(20)), None);
+    }
+
+    #[test]
+    fn tombstones_of_one_number_that_lie_in_each_other_cost_one_number_each() {
+        let nested = (1..50_000u32).map(|end| RangeTombstone {
+            start: 0u32.to_be_bytes().into(),
+            end: end.to_be_bytes().into(),
+            seq: SeqNo(7),
+        });
+        let cut = FragmentedTombstones::build(UserOrder::Bytewise, nested.collect());
+        assert_eq!(cut.fragments().len(), 49_999);
+        assert!(cut.fragments().iter().all(|f| f.seqs == [SeqNo(7)] && f.seqs.capacity() == 1));
     }
 
     /// Against the definition: inside, what covers a key is what covered it; outside there is nothing.

@@ -227,6 +227,15 @@ impl Cursor for BoundedCursor {
         self.stand_forward(found)
     }
 
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        // The part's beginning may have another prefix, or none in the file.
+        if self.bounds.begin_after(target) {
+            return self.seek_to_first();
+        }
+        let found = self.whole.seek_in_prefix(target);
+        self.stand_forward(found)
+    }
+
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         if self.bounds.end_before(target) {
             return self.seek_to_last();

@@ -61,7 +61,7 @@ pub struct TableReadOptions {
     pub readahead_bytes: usize,
     /// Walk in whole key order even where the table's index or filter is by prefix.
     pub total_order_seek: bool,
-    /// The seeks of this cursor stay within the prefix of their target: prefix filters may be consulted.
+    /// Whether [`Cursor::seek_in_prefix`] may consult prefix filters.
     pub prefix_same_as_start: bool,
     pub class: IoClass,
 }

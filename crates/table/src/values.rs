@@ -151,6 +151,12 @@ impl Cursor for FollowingCursor {
         self.arrive(found)
     }
 
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        self.failure = None;
+        let found = self.inner.seek_in_prefix(target);
+        self.arrive(found)
+    }
+
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         self.failure = None;
         let found = self.inner.seek_for_prev(target);

@@ -5,6 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
+use base::extend::BuiltinPrefix;
 use base::options::{FilterPolicy, IndexType};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
@@ -229,6 +230,29 @@ fn a_part_of_an_ingested_table_goes_by_its_global_number() {
     let expected: Vec<Entry> = (4..=9).map(|i| put(&name(i), 77, "value")).collect();
     assert_eq!(forward(&part).expect("reads"), expected);
     check_reads(&part, &expected);
+}
+
+/// Where a part begins there may be no key: an excise cut a range tombstone there.
+#[test]
+fn a_part_begins_whatever_the_prefix_of_its_bound() {
+    let mut config = config(IndexType::BinarySearch);
+    config.options.whole_key_filtering = false;
+    config.prefix_extractor = Some(Arc::new(BuiltinPrefix::Fixed(4)));
+    let entries: Vec<Entry> = (0..KEYS).map(|i| put(&name(i), 5, "value")).collect();
+    let written = write_with(config.clone(), &entries, |_| Ok(())).expect("written");
+    let context = TableContext { prefix_extractor: config.prefix_extractor, ..TableContext::default() };
+    let part = TablePart {
+        smallest: key("absent", 7, ValueKind::RangeDeletion),
+        largest: entries[9].0.clone(),
+        bytes: 100,
+        file_bytes: written.summary.file_bytes,
+    };
+    let whole = open(&written.bytes, &context).expect("opens");
+    let part = BoundedTable::new(whole, InternalOrder::default(), part).expect("opens");
+    let mut cursor = part.cursor(&TableReadOptions { prefix_same_as_start: true, ..Default::default() });
+    assert!(cursor.seek_to_first() && cursor.key() == entries[0].0);
+    assert!(!cursor.seek_in_prefix(&key("kez", 5, ValueKind::Value)), "behind all");
+    assert!(cursor.seek_in_prefix(&entries[4].0) && cursor.key() == entries[4].0);
 }
 
 /// Damage in what counts is an error; damage beside it is `verify`'s to find, and no read's.

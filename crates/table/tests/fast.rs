@@ -331,9 +331,11 @@ fn a_prefix_filter_ends_seeks() {
     let mut cursor = table.cursor(&options);
     let found = (0..200).filter(|i| {
         let target = LookupKey::new(format!("{:04}", i * 2 + 1).as_bytes(), SeqNo::MAX);
-        cursor.seek(target.internal())
+        cursor.seek_in_prefix(target.internal())
     });
     assert!(found.count() < 10, "prefixes that no key has");
+    let target = LookupKey::new(b"0001", SeqNo::MAX);
+    assert!(cursor.seek(target.internal()), "a seek is bound to no prefix");
     assert!(cursor.seek(&sorted[50].0) && cursor.status().is_ok());
 }
 

@@ -193,12 +193,13 @@ fn prefix_filters_end_a_seek_within_the_prefix() {
         let (mut denied, mut absent) = (0, 0);
         for prefix in 0..80 {
             let target = base::LookupKey::new(format!("p{prefix:04}").as_bytes(), SeqNo::MAX);
-            let found = cursor.seek(target.internal());
+            let found = cursor.seek_in_prefix(target.internal());
             if prefix % 2 == 0 {
                 assert!(found && cursor.key().starts_with(target.user_key()), "{prefix}");
             } else {
                 absent += 1;
                 denied += usize::from(!found);
+                assert!(prefix == 79 || cursor.seek(target.internal()), "a seek is bound to no prefix");
             }
         }
         assert!(denied * 10 > absent * 8, "{index:?}: only {denied} of {absent} absent prefixes were denied");

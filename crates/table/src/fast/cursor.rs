@@ -44,6 +44,17 @@ impl FastCursor {
         }
     }
 
+    /// Stands on the first entry at or after `target`.
+    fn find(&mut self, target: &[u8]) -> Result<bool> {
+        if self.table.reading(self.verify).is_empty() {
+            return Ok(false);
+        }
+        match self.enter_for(target, false)? {
+            nth if nth == self.len => self.next_group(),
+            nth => self.stand_on(nth),
+        }
+    }
+
     fn leave(&mut self) -> bool {
         (self.len, self.nth) = (0, 0);
         (self.key, self.value) = (0..0, 0..0);
@@ -188,15 +199,13 @@ impl Cursor for FastCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
+        self.moved(|cursor| cursor.find(target))
+    }
+
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
         self.moved(|cursor| {
-            let reading = cursor.table.reading(cursor.verify);
-            if reading.is_empty() || (cursor.by_prefix && !reading.filter_allows_prefix(target)?) {
-                return Ok(false);
-            }
-            match cursor.enter_for(target, false)? {
-                nth if nth == cursor.len => cursor.next_group(),
-                nth => cursor.stand_on(nth),
-            }
+            let allowed = !cursor.by_prefix || cursor.table.reading(cursor.verify).filter_allows_prefix(target)?;
+            if allowed { cursor.find(target) } else { Ok(false) }
         })
     }
 

@@ -218,4 +218,27 @@ mod tests {
             }
         }
     }
+
+    /// Readers bound what the keys of a block have together: no interval and no prefix may lead a writer past that.
+    #[test]
+    fn keys_that_share_much_at_long_intervals_are_read_again() {
+        let prefix = [b'p'; 4000];
+        let keys: Vec<Vec<u8>> = (0..10_000u32).map(|i| [&prefix[..], &i.to_be_bytes(), &[0; 8]].concat()).collect();
+        for bits in 0..8 {
+            let format =
+                IndexFormat { user_keys: bits & 1 != 0, delta_values: bits & 2 != 0, first_keys: bits & 4 != 0 };
+            let mut builder = IndexBlockBuilder::new(65_535, format);
+            for (i, separator) in keys.iter().enumerate() {
+                let handle = BlockHandle { offset: i as u64 * 105, size: 100 };
+                builder.add(IndexEntry { separator, handle, first_key: b"first---" });
+            }
+            let block = Block::parse(builder.finish().to_vec()).expect("well formed");
+            assert!(block.bytes().len() < 3 << 20, "most of the prefixes are shared: {}", block.bytes().len());
+            let index = IndexBlock::parse(&block, format, 1 << 30).expect("within the bound");
+            for at in [0, 1, 5000, 9999] {
+                assert_eq!(index.seek(&keys[at], &InternalOrder::default()), at, "{format:?}");
+                assert_eq!(index.get(at).expect("there").handle.offset, at as u64 * 105);
+            }
+        }
+    }
 }

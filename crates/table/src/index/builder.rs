@@ -7,6 +7,9 @@ use super::IndexFormat;
 use crate::block::shared_prefix;
 use crate::handle::BlockHandle;
 
+/// How many times a block's bytes its keys may have once they are written out: half of what readers take.
+const EXPANSION_MAX: usize = 32;
+
 /// An entry to write. The separator is an internal key; formats of user keys cut its trailer off.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexEntry<'a> {
@@ -23,6 +26,8 @@ pub struct IndexBlockBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u32>,
     since_restart: usize,
+    /// Bytes of the keys so far, written out.
+    expanded_bytes: usize,
     last_key: Vec<u8>,
     last_handle: BlockHandle,
     value: Vec<u8>,
@@ -36,6 +41,7 @@ impl IndexBlockBuilder {
             bytes: Vec::new(),
             restarts: vec![0],
             since_restart: 0,
+            expanded_bytes: 0,
             last_key: Vec::new(),
             last_handle: BlockHandle::default(),
             value: Vec::new(),
@@ -48,10 +54,11 @@ impl IndexBlockBuilder {
 
     pub fn add(&mut self, entry: IndexEntry<'_>) {
         let key = if self.format.user_keys { key::user_key(entry.separator) } else { entry.separator };
-        if self.since_restart == self.restart_interval {
+        if self.since_restart == self.restart_interval || self.expands_too_far(key) {
             self.restarts.push(self.bytes.len() as u32);
             self.since_restart = 0;
         }
+        self.expanded_bytes += key.len();
         let shared = if self.since_restart == 0 { 0 } else { shared_prefix(&self.last_key, key) };
         let suffix = key.get(shared..).unwrap_or_default();
         self.value.clear();
@@ -63,6 +70,7 @@ impl IndexBlockBuilder {
         }
         if self.format.first_keys {
             put_prefixed(&mut self.value, entry.first_key);
+            self.expanded_bytes += entry.first_key.len();
         }
         put_varint64(&mut self.bytes, shared as u64);
         put_varint64(&mut self.bytes, suffix.len() as u64);
@@ -75,6 +83,12 @@ impl IndexBlockBuilder {
         self.last_key.extend_from_slice(suffix);
         self.last_handle = entry.handle;
         self.since_restart += 1;
+    }
+
+    /// Whether the keys, `key` among them, would be larger than readers let a block of these bytes claim (B2). A key at a
+    /// restart point is there whole, and so keeps to the bound.
+    fn expands_too_far(&self, key: &[u8]) -> bool {
+        self.since_restart > 0 && self.expanded_bytes + key.len() > self.bytes.len().saturating_mul(EXPANSION_MAX)
     }
 
     /// Bytes the block would have if it ended now.
@@ -96,6 +110,7 @@ impl IndexBlockBuilder {
         self.restarts.clear();
         self.restarts.push(0);
         self.since_restart = 0;
+        self.expanded_bytes = 0;
         self.last_key.clear();
         self.last_handle = BlockHandle::default();
     }

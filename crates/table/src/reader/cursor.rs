@@ -141,6 +141,10 @@ impl Cursor for TableCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
+        self.find(Enter::At(target), |index, table, fetch| index.seek(target, &table.order, &table.file, fetch))
+    }
+
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
         let allowed = self.filter_allows(target);
         self.find(Enter::At(target), |index, table, fetch| {
             Ok(allowed? && index.seek(target, &table.order, &table.file, fetch)?)
@@ -148,8 +152,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
-        let found =
-            self.find(Enter::At(target), |index, table, fetch| index.seek(target, &table.order, &table.file, fetch));
+        let found = self.seek(target);
         if self.error.is_some() {
             return false;
         }

@@ -84,8 +84,10 @@ impl Readahead {
         let len = wanted.min(file.blocks_end() - handle.offset) as usize;
         self.start = handle.offset;
         self.buffer.resize(len, 0);
-        let read = file.random_file().read_at(handle.offset, &mut self.buffer, class)?;
-        self.buffer.truncate(read);
+        let read = file.random_file().read_at(handle.offset, &mut self.buffer, class);
+        // After a failed read the buffer holds bytes of another place, whose checksums are good.
+        self.buffer.truncate(*read.as_ref().unwrap_or(&0));
+        let read = read?;
         // The operating system may fetch the next window while this one is used.
         file.random_file().prefetch(self.start + read as u64, window as u64);
         Ok(())

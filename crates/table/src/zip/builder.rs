@@ -16,7 +16,7 @@ use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
 use crate::{TableBuilder, TableSummary};
 
 /// Of a key: separators hold some keys whole.
-const KEY_BYTES_MAX: usize = 16 << 20;
+pub(super) const KEY_BYTES_MAX: usize = 16 << 20;
 
 /// Memory where nothing else is said.
 pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;

@@ -163,6 +163,16 @@ impl ZipCursor {
         }
     }
 
+    /// Stands on the first entry at or after `target`.
+    fn stand_at(&mut self, target: &[u8]) -> Result<bool> {
+        let order = self.table.order.clone();
+        match self.find(target, |stored| order.compare(stored, target).is_lt())? {
+            Some(nth) if nth < self.slots.len() => self.stand(nth),
+            Some(_) => self.stand_first(self.group + 1),
+            None => Ok(false),
+        }
+    }
+
     /// False where no key at or after `target` has its prefix.
     fn filter_allows(&self, target: &[u8]) -> Result<bool> {
         let Some(question) = self.table.filter.as_ref().filter(|_| self.by_prefix) else { return Ok(true) };
@@ -186,17 +196,11 @@ impl Cursor for ZipCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
-        self.moved(|cursor| {
-            if !cursor.filter_allows(target)? {
-                return Ok(false);
-            }
-            let order = cursor.table.order.clone();
-            match cursor.find(target, |stored| order.compare(stored, target).is_lt())? {
-                Some(nth) if nth < cursor.slots.len() => cursor.stand(nth),
-                Some(_) => cursor.stand_first(cursor.group + 1),
-                None => Ok(false),
-            }
-        })
+        self.moved(|cursor| cursor.stand_at(target))
+    }
+
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        self.moved(|cursor| if cursor.filter_allows(target)? { cursor.stand_at(target) } else { Ok(false) })
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {

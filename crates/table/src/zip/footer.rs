@@ -5,6 +5,8 @@ use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result, SeqNo};
 
+use super::builder::KEY_BYTES_MAX;
+use super::group::GROUP_ENTRIES;
 use super::keys::KeyBounds;
 use crate::extents;
 
@@ -22,6 +24,10 @@ const PROPERTIES_MAX_BYTES: u64 = 1 << 20;
 
 /// Entries of a group, at most.
 const GROUP_ENTRIES_MAX: u64 = 1 << 10;
+
+/// Of the keys of a group, written out: what writers can make. Readers hold them all, and codes of no bits let a small
+/// file claim any number (B2).
+const GROUP_KEY_BYTES_MAX: u64 = GROUP_ENTRIES * KEY_BYTES_MAX as u64;
 
 /// Bytes of the footer that the tail's checksum covers, and all before them that extents do not.
 const COVERED_BYTES: usize = 96;
@@ -157,6 +163,8 @@ impl Footer {
             && self.properties_bytes <= PROPERTIES_MAX_BYTES
             && (1..=GROUP_ENTRIES_MAX).contains(&self.group_entries)
             && self.keys.bytes_min <= self.keys.bytes_max
+            && self.keys.bytes_max as usize <= KEY_BYTES_MAX
+            && self.group_entries * u64::from(self.keys.bytes_max) <= GROUP_KEY_BYTES_MAX
             && self.keys.smallest_seq <= SeqNo::MAX
             && self.file_bytes() == file_bytes
     }
@@ -220,6 +228,25 @@ mod tests {
             (footer.groups(), footer.entries_of(0), footer.entries_of(62), footer.entries_of(63)),
             (63, 16, 9, 0)
         );
+    }
+
+    #[test]
+    fn keys_are_no_longer_than_writers_make_them() {
+        let tail = [7; 716];
+        let decoded = |group_entries, bytes_max| {
+            let keys = KeyBounds { bytes_max, ..footer().keys };
+            let footer = Footer { group_entries, entries: 2, keys, ..footer() };
+            let bytes = footer.encode(&tail);
+            let (_, crc) = decode(&bytes, footer.file_bytes())?;
+            Footer::check_tail(&[&tail[..], &bytes].concat(), crc)
+        };
+        for (group_entries, bytes_max) in [(16, 16 << 20), (1, 16 << 20), (1024, 256 << 10)] {
+            decoded(group_entries, bytes_max).expect("what a writer can make");
+        }
+        for (group_entries, bytes_max) in [(16, u32::MAX), (1, (16 << 20) + 1), (17, 16 << 20), (1024, 1 << 20)] {
+            let error = decoded(group_entries, bytes_max).expect_err("more than a writer makes");
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+        }
     }
 
     #[test]

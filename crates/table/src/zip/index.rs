@@ -10,6 +10,8 @@ use base::{Error, Result, UserOrder};
 /// beginnings let a small index claim any number (B2).
 const EXPANSION_MAX: usize = 256;
 const EXPANDED_FREE: usize = 16 << 20;
+/// What a writer keeps to, of the bytes so far.
+const WRITTEN_EXPANSION_MAX: usize = 128;
 
 /// Puts what parts `next` from `last`, the user key before it, into `out`: as short as the order knows how.
 pub fn separate(out: &mut Vec<u8>, last: &[u8], next: &[u8], order: &UserOrder) {
@@ -29,18 +31,29 @@ pub struct IndexBuilder {
     /// Separators: bytes shared with the one before, bytes that follow, and how many.
     separators: Vec<u8>,
     last: Vec<u8>,
+    /// Bytes of the separators so far, written out.
+    expanded_bytes: usize,
     group_bytes: Vec<u64>,
 }
 
 impl IndexBuilder {
     /// Adds the separator before the next group; that of the first one is empty.
     pub fn push(&mut self, separator: &[u8]) {
-        let shared = self.last.iter().zip(separator).take_while(|(a, b)| a == b).count();
+        let shared = self.shared(separator);
+        self.expanded_bytes += separator.len();
         put_varint64(&mut self.separators, shared as u64);
         put_varint64(&mut self.separators, (separator.len() - shared) as u64);
         self.separators.extend(separator.iter().skip(shared));
         self.last.clear();
         self.last.extend_from_slice(separator);
+    }
+
+    /// Bytes that a separator shares with the one before; none where all would be larger, written out, than readers take.
+    fn shared(&self, separator: &[u8]) -> usize {
+        if self.expanded_bytes + separator.len() > self.separators.len().saturating_mul(WRITTEN_EXPANSION_MAX) {
+            return 0;
+        }
+        self.last.iter().zip(separator).take_while(|(a, b)| a == b).count()
     }
 
     /// The separators, from the first one on.
@@ -292,9 +305,33 @@ mod tests {
         builder.push(b"a");
         let unordered = builder.finish();
         assert!(GroupIndex::decode(&unordered, 3, 0, &UserOrder::Bytewise).is_err());
+        let mut claiming = vec![0, 0, 0];
+        base::coding::put_prefixed(&mut claiming, &[7; 1 << 16]);
+        for _ in 2..2000 {
+            put_varint64(&mut claiming, 1 << 16);
+            claiming.push(0);
+        }
+        claiming.resize(claiming.len() + 2000, 0);
+        let error = GroupIndex::decode(&claiming, 2000, 0, &UserOrder::Bytewise).err().expect("128 MiB of 72 KiB");
+        assert!(error.message().contains("far larger"), "{error}");
+    }
+
+    #[test]
+    fn separators_that_share_much_are_read_again() {
+        let separators: Vec<Vec<u8>> = (0..10_000u32).map(|i| [&[b'p'; 4000][..], &i.to_be_bytes()].concat()).collect();
         let mut builder = IndexBuilder::default();
         builder.push(&[]);
-        (0..2000u32).for_each(|i| builder.push(&[&[7; 1 << 16][..], &i.to_be_bytes()].concat()));
-        assert!(GroupIndex::decode(&builder.finish(), 2001, 0, &UserOrder::Bytewise).is_err());
+        separators.iter().for_each(|separator| builder.push(separator));
+        let mut walk = builder.separators();
+        builder.set_sizes(vec![1; 10_001]);
+        let bytes = builder.finish();
+        assert!(bytes.len() < 1 << 20, "most of the prefixes are shared: {}", bytes.len());
+        let index = GroupIndex::decode(&bytes, 10_001, 10_001, &UserOrder::Bytewise).expect("within the bound");
+        let mut written = Vec::new();
+        walk.next(&mut written).expect("the first one");
+        for (nth, separator) in separators.iter().enumerate() {
+            walk.next(&mut written).expect("as many as were written");
+            assert!(index.separator(nth + 1) == separator && written == *separator, "{nth}");
+        }
     }
 }
