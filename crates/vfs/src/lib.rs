@@ -170,6 +170,16 @@ pub trait RwMapping: Send + Sync {
     fn cut(&self, len: u64) -> Result<()>;
 }
 
+/// A file without a name, whose space is its owner's to give back. What is left of it goes when this is dropped.
+pub trait Remains: Send {
+    /// What is left.
+    fn bytes(&self) -> u64;
+
+    /// Gives so many bytes back, from the end. False where nothing is given back in steps any more, or none ever was because
+    /// somebody has the file open: then it is to be dropped.
+    fn cut(&mut self, bytes: u64) -> bool;
+}
+
 /// Held while a database is open; released when dropped.
 pub trait LockGuard: Send + Sync {}
 
@@ -249,6 +259,12 @@ pub trait Vfs: Send + Sync {
 
     fn remove_file(&self, path: &Path) -> Result<()>;
 
+    /// Removes a file's name, and leaves it to the caller to give its space back step by step. `None` where that is done
+    /// already, or is not for the caller to do.
+    fn remove_in_steps(&self, path: &Path) -> Result<Option<Box<dyn Remains>>> {
+        self.remove_file(path).map(|()| None)
+    }
+
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> Result<()>;
 
@@ -278,6 +294,11 @@ pub trait Vfs: Send + Sync {
     fn unix_time_us(&self) -> u64;
 
     fn sleep(&self, time: Duration);
+
+    /// Lets another thread that waits for this processor go first. Less than a microsecond where none does.
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
 
     fn random_u64(&self) -> u64;
 

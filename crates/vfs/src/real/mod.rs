@@ -11,6 +11,7 @@ mod heap;
 mod lock;
 pub(crate) mod mapping;
 pub(crate) mod page;
+mod remains;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +32,8 @@ pub use heap::HeapMemory;
 pub use heap::HeapMemory as AnonymousMapping;
 
 use crate::{
-    AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,
+    AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, Remains, RwMapping, SharedFile,
+    Task, Vfs,
 };
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -101,6 +103,10 @@ impl Vfs for RealVfs {
 
     fn remove_file(&self, path: &Path) -> Result<()> {
         rustix::fs::unlink(path).map_err(|e| os_error("remove", path, e))
+    }
+
+    fn remove_in_steps(&self, path: &Path) -> Result<Option<Box<dyn Remains>>> {
+        Ok(remains::NamelessFile::remove(path)?.map(|file| Box::new(file) as _))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {

@@ -1,0 +1,245 @@
+//! Deletes what nothing needs so that syncs of the log do not stand behind it.
+//!
+//! Where a file system tells its disk at once what is free (the mount option `discard`), deleting 4 MB keeps the disk from
+//! everything else for 7 ms, 64 MB for a tenth of a second, and five small files one after the other for 5 ms. So beside
+//! writers that sync a file loses its name at once, and its space in steps, with rests between them. Steps that take no time
+//! are those of a file system that leaves the disk alone: after them nothing rests.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+use base::Result;
+use parking_lot::{Mutex, MutexGuard};
+use vfs::Remains;
+
+use crate::core::Core;
+
+/// Keeps the disk for about a millisecond; half as much keeps it for two thirds of that.
+const STEP_BYTES: u64 = 512 << 10;
+
+/// From one step to the next.
+const REST: Duration = Duration::from_millis(20);
+
+/// After a step that took less, nothing rests.
+const FREE_STEP: Duration = Duration::from_micros(200);
+
+/// However much there is, so many steps give it back.
+const STEPS_MAX: u64 = 500;
+
+/// No more waits than this part of the space that is free, so that nobody finds none for it.
+const FREE_PER_WAITING: u64 = 8;
+
+/// Files at the most: each is an open one.
+const FILES_MAX: usize = 64;
+
+/// Files that have no name any more, oldest first. A leaf lock, not held while the space is given back.
+#[derive(Default)]
+pub struct Removals {
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    files: VecDeque<Box<dyn Remains>>,
+    next_step: Duration,
+}
+
+impl Waiting {
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes()).sum()
+    }
+
+    fn step_bytes(&self) -> u64 {
+        STEP_BYTES.max(self.bytes() / STEPS_MAX)
+    }
+}
+
+impl Removals {
+    /// Takes over a file. What is returned is to be dropped: what waits would be too much of the space that is free, or the
+    /// oldest is one file too many.
+    fn add(&self, file: Box<dyn Remains>, free_bytes: Option<u64>) -> VecDeque<Box<dyn Remains>> {
+        let mut waiting = self.waiting.lock();
+        waiting.files.push_back(file);
+        if free_bytes.is_some_and(|free| waiting.bytes() > free / FREE_PER_WAITING) {
+            return std::mem::take(&mut waiting.files);
+        }
+        let too_many = waiting.files.len().saturating_sub(FILES_MAX);
+        waiting.files.drain(..too_many).collect()
+    }
+
+    /// How long it is to the next step; `None` where there is none to make.
+    pub fn until_next(&self, now: Duration) -> Option<Duration> {
+        let waiting = self.waiting.lock();
+        (!waiting.files.is_empty()).then(|| waiting.next_step.saturating_sub(now))
+    }
+
+    /// Makes a step if one is due, and more as long as they take no time. `clock` says when it is.
+    fn step(&self, clock: &dyn Fn() -> Duration) {
+        let mut waiting = self.waiting.lock();
+        while clock() >= waiting.next_step {
+            let bytes = waiting.step_bytes();
+            let Some(file) = waiting.files.pop_front() else { return };
+            let (left, took) = MutexGuard::unlocked(&mut waiting, || {
+                let start = clock();
+                (cut(file, bytes), clock().saturating_sub(start))
+            });
+            left.into_iter().for_each(|file| waiting.files.push_front(file));
+            if took >= FREE_STEP {
+                waiting.next_step = clock() + REST;
+            }
+        }
+    }
+
+    /// Gives everything back at once.
+    fn give_back(&self) {
+        let files = std::mem::take(&mut self.waiting.lock().files);
+        drop(files);
+    }
+}
+
+/// Gives so much of a file back, or all of it. What is left.
+fn cut(mut file: Box<dyn Remains>, bytes: u64) -> Option<Box<dyn Remains>> {
+    file.cut(bytes).then_some(file)
+}
+
+impl Core {
+    /// Deletes a file that nothing needs. Its space may come later.
+    pub(crate) fn remove_obsolete(&self, path: &Path) -> Result<()> {
+        if !self.context.pace.spares_the_disk() {
+            return self.context.vfs.remove_file(path);
+        }
+        if let Some(file) = self.context.vfs.remove_in_steps(path)? {
+            drop(self.removals.add(file, self.context.vfs.free_bytes(&self.context.dir)));
+        }
+        Ok(())
+    }
+
+    /// One step of what [`remove_obsolete`](Self::remove_obsolete) left; all of it where nobody is spared by steps.
+    pub(crate) fn give_back_space(&self) {
+        if self.context.pace.spares_the_disk() {
+            self.removals.step(&|| self.context.vfs.now());
+        } else {
+            self.removals.give_back();
+        }
+    }
+
+    /// For whoever found no space, or leaves.
+    pub(crate) fn give_back_all_space(&self) {
+        self.removals.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A file whose steps take so long, and what is left of all.
+    struct File {
+        bytes: u64,
+        step_takes: Duration,
+        world: Arc<World>,
+    }
+
+    #[derive(Default)]
+    struct World {
+        now_us: AtomicU64,
+        left: AtomicU64,
+    }
+
+    impl World {
+        fn now(&self) -> Duration {
+            Duration::from_micros(self.now_us.load(Ordering::Relaxed))
+        }
+
+        fn pass(&self, time: Duration) {
+            self.now_us.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+        }
+
+        fn file(self: &Arc<Self>, bytes: u64, step_takes: Duration) -> Box<dyn Remains> {
+            self.left.fetch_add(bytes, Ordering::Relaxed);
+            Box::new(File { bytes, step_takes, world: self.clone() })
+        }
+
+        fn left(&self) -> u64 {
+            self.left.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Remains for File {
+        fn bytes(&self) -> u64 {
+            self.bytes
+        }
+
+        fn cut(&mut self, bytes: u64) -> bool {
+            self.world.pass(self.step_takes);
+            let cut = bytes.min(self.bytes);
+            self.bytes -= cut;
+            self.world.left.fetch_sub(cut, Ordering::Relaxed);
+            self.bytes > 0
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            self.world.left.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+
+    const SLOW: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn space_is_given_back_in_steps_with_rests_between_them() {
+        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let step = || removals.step(&|| world.now());
+        assert_eq!(removals.until_next(world.now()), None);
+        assert!(removals.add(world.file(3 * STEP_BYTES, SLOW), None).is_empty());
+        assert!(removals.add(world.file(2 * STEP_BYTES, SLOW), None).is_empty());
+        assert_eq!(removals.until_next(world.now()), Some(Duration::ZERO));
+        for left in [4, 3] {
+            step();
+            assert_eq!((world.left(), removals.until_next(world.now())), (left * STEP_BYTES, Some(REST)));
+            step();
+            assert_eq!(world.left(), left * STEP_BYTES, "it rests");
+            world.pass(REST);
+        }
+        step(); // the last of the first, which rests as well
+        assert_eq!((world.left(), removals.until_next(world.now())), (2 * STEP_BYTES, Some(REST)));
+        removals.give_back();
+        assert_eq!((world.left(), removals.until_next(world.now())), (0, None));
+    }
+
+    #[test]
+    fn where_steps_take_no_time_all_goes_at_once() {
+        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        removals.add(world.file(100 * STEP_BYTES, FREE_STEP / 2), None);
+        removals.add(world.file(1, FREE_STEP / 2), None);
+        removals.step(&|| world.now());
+        assert_eq!(world.left(), 0);
+    }
+
+    #[test]
+    fn much_space_takes_larger_steps_and_many_files_are_not_kept() {
+        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        removals.add(world.file(10 * STEPS_MAX * STEP_BYTES, SLOW), None);
+        removals.step(&|| world.now());
+        assert_eq!(world.left(), 10 * (STEPS_MAX - 1) * STEP_BYTES);
+        (1..FILES_MAX).for_each(|_| assert!(removals.add(world.file(1, SLOW), None).is_empty()));
+        drop(removals.add(world.file(1, SLOW), None));
+        assert_eq!(world.left(), FILES_MAX as u64, "the oldest went");
+    }
+
+    #[test]
+    fn where_little_space_is_free_nothing_waits() {
+        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let add = |bytes| drop(removals.add(world.file(bytes, SLOW), Some(FREE_PER_WAITING * 100)));
+        add(60);
+        add(40);
+        assert_eq!(world.left(), 100);
+        add(1);
+        assert_eq!((world.left(), removals.until_next(world.now())), (0, None));
+    }
+}

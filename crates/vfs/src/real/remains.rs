@@ -1,0 +1,114 @@
+//! Files that have lost their last name, and give their space back in steps.
+
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use base::Result;
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+use rustix::io::retry_on_intr;
+
+use super::{open_fd, os_error};
+use crate::Remains;
+
+/// From `asm-generic/fcntl.h`.
+const F_SETSIG: libc::c_int = 10;
+
+#[derive(Debug)]
+pub(super) struct NamelessFile {
+    fd: OwnedFd,
+    bytes: u64,
+    /// Nobody else has it open. Nobody can open it any more either.
+    is_ours_alone: bool,
+}
+
+impl NamelessFile {
+    /// Removes the name. `None` where nothing can be given back in steps, because there is another name or no space.
+    pub fn remove(path: &Path) -> Result<Option<NamelessFile>> {
+        let opened = open_fd("open", path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK);
+        rustix::fs::unlink(path).map_err(|e| os_error("remove", path, e))?;
+        // The name is gone, which is what was asked for: what cannot be opened is given back by the kernel alone.
+        let Ok(fd) = opened else { return Ok(None) };
+        let Ok(found) = rustix::fs::fstat(&fd) else { return Ok(None) };
+        let bytes = u64::try_from(found.st_size).unwrap_or(0);
+        Ok((found.st_nlink == 0 && bytes > 0).then_some(NamelessFile { fd, bytes, is_ours_alone: false }))
+    }
+
+    /// Whether no other open file, of any process, is of this one, mappings included: only then does the kernel grant a lease.
+    fn is_open_once(&self) -> bool {
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: the descriptor is open, and the arguments are integers.
+        let control = |command, argument: libc::c_int| unsafe { libc::fcntl(fd, command, argument) } == 0;
+        // Told to whoever has a lease that somebody else would open the file: nobody can, but by ways around the name, and
+        // nothing comes of this signal where no handler is.
+        let is_alone = control(F_SETSIG, libc::SIGURG) && control(libc::F_SETLEASE, libc::F_WRLCK);
+        is_alone && control(libc::F_SETLEASE, libc::F_UNLCK)
+    }
+}
+
+impl Remains for NamelessFile {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn cut(&mut self, bytes: u64) -> bool {
+        self.is_ours_alone = self.is_ours_alone || self.is_open_once();
+        let left = self.bytes.saturating_sub(bytes);
+        if left == 0 || !self.is_ours_alone || retry_on_intr(|| rustix::fs::ftruncate(&self.fd, left)).is_err() {
+            return false;
+        }
+        self.bytes = left;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{hard_link, write};
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+    use crate::real::RealVfs;
+
+    const BYTES: u64 = 1 << 20;
+
+    fn made(dir: &tempfile::TempDir) -> std::path::PathBuf {
+        let path = dir.path().join("file");
+        write(&path, vec![7; BYTES as usize]).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_file_that_nobody_reads_is_cut_step_by_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = made(&dir);
+        let mut file = NamelessFile::remove(&path).unwrap().unwrap();
+        assert!(!path.exists() && file.bytes() == BYTES);
+        assert!(file.cut(BYTES / 4) && file.cut(BYTES / 4) && file.bytes() == BYTES / 2);
+        assert_eq!(rustix::fs::fstat(&file.fd).unwrap().st_size as u64, BYTES / 2);
+        assert!(!file.cut(BYTES / 2), "the rest goes with the file");
+        NamelessFile::remove(&path).expect_err("it is not there");
+    }
+
+    #[test]
+    fn what_others_read_is_never_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = made(&dir);
+        let reader = RealVfs::new().open(&path).unwrap();
+        let mut file = NamelessFile::remove(&path).unwrap().unwrap();
+        assert!(!file.cut(1) && reader.len().unwrap() == BYTES, "an open file");
+
+        let path = made(&dir);
+        let mapped = RealVfs::new().map_read(&path).unwrap();
+        let mut file = NamelessFile::remove(&path).unwrap().unwrap();
+        assert!(!file.cut(1), "a mapping");
+        assert!((*mapped).as_ref().iter().all(|byte| *byte == 7));
+        drop(mapped);
+        assert!(file.cut(1), "nobody any more");
+
+        let path = made(&dir);
+        hard_link(&path, dir.path().join("other")).unwrap();
+        assert!(NamelessFile::remove(&path).unwrap().is_none(), "another name");
+        assert_eq!(dir.path().join("other").metadata().unwrap().size(), BYTES);
+    }
+}
