@@ -107,9 +107,10 @@ enum Step {
 impl<C: Cursor> EntryStream<C> {
     /// `tombstones` are those of all inputs, tables' clipped to their bounds.
     pub fn new(input: C, tombstones: &[Arc<FragmentedTombstones>], rules: EntryRules) -> Self {
+        let stripes = Stripes::new(&rules.snapshots);
         EntryStream {
-            stripes: Stripes::new(&rules.snapshots),
-            tombstones: InputTombstones::new(&rules.order.user, tombstones),
+            tombstones: InputTombstones::new(&rules.order.user, tombstones, &stripes),
+            stripes,
             input,
             rules,
             started: false,

@@ -11,6 +11,7 @@ use super::pick::Picker;
 pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Work};
+use crate::caught::caught;
 use crate::core::{Core, FamilyState, State};
 use crate::install::Change;
 use crate::version::edit::VersionEdit;
@@ -46,7 +47,7 @@ impl Core {
     /// # Errors
     /// What ended it early, other than the family or the database going away.
     pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<bool> {
-        let result = self.compact(&plan);
+        let result = caught("a compaction", || self.compact(&plan));
         let mut state = self.state.lock();
         state.compactions_running -= 1;
         if let Some(family) = state.families.get_mut(&plan.family.id()) {
@@ -126,11 +127,14 @@ impl Core {
         edit.added.extend(files.iter().map(|file| (pick.output_level, file.clone())));
         edit.deleted = inputs.clone();
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
-        let installed = self.install(change)?;
-        if !installed && !pick.trivial_move {
+        let installed = self.install(change);
+        // `Closed`: the MANIFEST was gone, so that it names none of them. After other errors it may.
+        let is_refused =
+            installed.as_ref().map_or_else(|error| error.kind() == ErrorKind::Closed, |installed| !installed);
+        if is_refused && !pick.trivial_move {
             self.context.discard_tables(files);
         }
-        Ok(installed)
+        installed
     }
 }
 

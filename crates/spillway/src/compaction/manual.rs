@@ -220,7 +220,6 @@ impl Call<'_> {
     fn next_step(&self, request: &RangeRequest<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
         let mut hold = None;
         loop {
-            self.core.check_writable()?;
             let step = self.try_step(&mut self.core.state.lock(), request)?;
             match step {
                 Step::Done => return Ok(None),
@@ -238,6 +237,7 @@ impl Call<'_> {
     }
 
     fn try_step(&self, state: &mut State, request: &RangeRequest<'_>) -> Result<Step> {
+        self.core.check_writable()?; // under the lock, which closing takes before it waits for what runs
         self.family.check_live()?;
         let family = self.core.family_state(state, self.family.id())?;
         let subcompactions_max = match self.options.max_subcompactions {
@@ -276,6 +276,7 @@ impl Call<'_> {
         let plan = loop {
             self.core.wait_until(|state| Ok(is_alone(self.core.family_state(state, id)?)))?;
             let mut state = self.core.state.lock();
+            self.core.check_writable()?; // as for every step
             let family = self.core.family_state(&mut state, id)?;
             if !is_alone(family) {
                 continue;

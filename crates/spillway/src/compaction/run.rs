@@ -15,6 +15,7 @@ use super::entries::DropCounts;
 use super::output::FamilyRules;
 use super::plan::Pick;
 use super::subcompaction::{self, Part};
+use crate::caught::caught;
 use crate::context::Context;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
@@ -136,7 +137,8 @@ impl Crew {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = self.ranges.get(index) else { return };
             let stopped = || self.stop.load(Ordering::Relaxed) || stop();
-            let result = subcompaction::run(&self.work, range, &stopped);
+            // A part that is missing is data that is missing: it ends in an error whatever happens (V2).
+            let result = caught("a part of a compaction", || subcompaction::run(&self.work, range, &stopped));
             if result.is_err() {
                 self.stop.store(true, Ordering::Relaxed);
             }

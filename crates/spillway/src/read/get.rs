@@ -2,6 +2,7 @@
 //! Keeps Q1, V1.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use base::{LookupKey, Result, SeqNo};
 use table::TableReadOptions;
@@ -64,13 +65,23 @@ impl Lookup<'_> {
             }
         }
         for level in 1..version.num_levels() {
-            for file in version.candidates(level, user_key) {
-                if self.in_table(file, level)? {
-                    return Ok(());
-                }
+            if self.in_level(version.candidates(level, user_key), level)? {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Shows the tables of a level that share the key, all of them unless an entry answers before.
+    fn in_level(&mut self, files: &[Arc<TableFile>], level: usize) -> Result<bool> {
+        let mut is_decided = false;
+        for file in files {
+            is_decided = self.in_table(file, level)?;
+            if self.search.is_answered() {
+                break;
+            }
+        }
+        Ok(is_decided)
     }
 
     /// Shows a source to the search; true where older ones cannot matter.

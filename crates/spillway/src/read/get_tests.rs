@@ -6,7 +6,8 @@ use base::{ErrorKind, ValueKind};
 use super::*;
 use crate::read::multi_get::multi_get;
 use crate::read::testing::{
-    FakeTable, KEYS, Random, VersionMaker, Write, context, history, key_name, memtable_of, model, view_of,
+    FakeTable, KEYS, Random, VersionMaker, Write, context, fragmented, history, key_name, memtable_of, model,
+    range_tombstones, view_of,
 };
 
 #[test]
@@ -91,6 +92,36 @@ fn errors_reach_the_keys_that_they_concern() {
     assert_eq!(found[1].as_ref().unwrap_err().kind(), ErrorKind::Corruption);
     assert!(found[2].as_ref().unwrap().value.is_none());
     assert!(get(&view, &context(), b"bad", SeqNo(9), &ReadOptions::default()).is_err());
+}
+
+/// RocksDB splits the versions of a key between neighbours, and puts a tombstone into both: it decides nothing of what is
+/// newer than itself in the second.
+#[test]
+fn a_tombstone_in_both_halves_of_a_key_hides_neither() {
+    let tombstones = || fragmented(range_tombstones(&[write("a", 3, ValueKind::RangeDeletion, "z")]));
+    let bound = |key: &str, seq, kind| encode(key.as_bytes(), SeqNo(seq), kind);
+    let (first, last) = (bound("a", 3, ValueKind::RangeDeletion), bound("z", SeqNo::MAX.0, ValueKind::RangeDeletion));
+    let (newer, older) = (bound("k", 10, ValueKind::Merge), bound("k", 5, ValueKind::Value));
+    let mut maker = VersionMaker::default();
+    maker.add(1, (first, newer.clone()), FakeTable::new(vec![(newer, b"operand".to_vec())], tombstones()));
+    maker.add(1, (older.clone(), last), FakeTable::new(vec![(older, b"base".to_vec())], tombstones()));
+    for key in ["b", "k"] {
+        let (bounds, covered) = table(key, 1);
+        maker.add(2, bounds, covered);
+    }
+    let view = ReadView { mutable: memtable_of(&[]), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let keys: [&[u8]; 3] = [b"b", b"k", b"zz"];
+    for (seq, merged) in [(20, Some(&b"base,operand"[..])), (9, Some(b"base")), (4, None), (2, Some(b"v"))] {
+        let (seq, options) = (SeqNo(seq), ReadOptions::default());
+        let expected = [(seq < SeqNo(3)).then_some(&b"v"[..]), merged, None];
+        for (found, value) in multi_get(&view, &context(), &keys, seq, &options).into_iter().zip(expected) {
+            assert_eq!(found.unwrap().value.as_deref(), value, "multi_get at {seq}");
+        }
+        for (key, value) in keys.into_iter().zip(expected) {
+            let found = get(&view, &context(), key, seq, &options).unwrap();
+            assert_eq!(found.value.as_deref(), value, "{key:?} at {seq}");
+        }
+    }
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl DbIterator {
                 self.set_target(target, self.seq, SEEK_KIND);
             }
         }
-        self.cursor.seek(&self.target);
+        self.seek_target();
         self.settle_forward(false)
     }
 
@@ -280,6 +280,17 @@ impl DbIterator {
         append(&mut self.target, user_key, seq, kind);
     }
 
+    /// Places the cursor on the first entry at or after `target`; filters are asked by prefix only while the walk ends where
+    /// the target's does.
+    fn seek_target(&mut self) {
+        let is_bound = |prefix: &[u8]| self.prefix_of(user_key(&self.target)) == Some(prefix);
+        if self.prefix.as_deref().is_some_and(is_bound) {
+            self.cursor.seek_in_prefix(&self.target);
+        } else {
+            self.cursor.seek(&self.target);
+        }
+    }
+
     /// Places the cursor on the last entry before the upper bound.
     fn end_of_bounds(&mut self) {
         match self.bounds.upper.take() {
@@ -305,7 +316,7 @@ impl DbIterator {
     fn seek_behind_key(&mut self) {
         self.target.clear();
         append(&mut self.target, &self.key, SeqNo::ZERO, 0);
-        self.cursor.seek(&self.target);
+        self.seek_target();
     }
 
     /// Places the cursor on the last entry before all those of `key`.

@@ -142,6 +142,22 @@ impl LevelCursor {
         }
     }
 
+    /// Stands on the first entry at or after `target`, which `seek` finds in the table that it must be in.
+    fn seek_by(&mut self, target: &[u8], seek: impl FnOnce(&mut Box<dyn Cursor>) -> bool) -> bool {
+        self.error = None;
+        let order = &self.order;
+        let index = self.files.get().partition_point(|file| order.compare(&file.meta.largest, target).is_lt());
+        let Some(file) = self.files.get().get(index) else { return self.end() };
+        if self.bounds.is_past_upper(&self.order, file.smallest_user_key()) {
+            return self.end();
+        }
+        if self.enter(index).is_some_and(seek) {
+            self.valid = true;
+            return true;
+        }
+        if self.table_failed() { self.end() } else { self.first_from(index + 1) }
+    }
+
     /// Stands on the last entry of the last table before `end` that has any.
     fn last_before(&mut self, mut end: usize) -> bool {
         loop {
@@ -191,18 +207,11 @@ impl Cursor for LevelCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
-        self.error = None;
-        let order = &self.order;
-        let index = self.files.get().partition_point(|file| order.compare(&file.meta.largest, target).is_lt());
-        let Some(file) = self.files.get().get(index) else { return self.end() };
-        if self.bounds.is_past_upper(&self.order, file.smallest_user_key()) {
-            return self.end();
-        }
-        if self.enter(index).is_some_and(|table| table.seek(target)) {
-            self.valid = true;
-            return true;
-        }
-        if self.table_failed() { self.end() } else { self.first_from(index + 1) }
+        self.seek_by(target, |table| table.seek(target))
+    }
+
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        self.seek_by(target, |table| table.seek_in_prefix(target))
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {

@@ -292,6 +292,10 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         self.position(true, |child| child.seek(target))
     }
 
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        self.position(true, |child| child.seek_in_prefix(target))
+    }
+
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         self.position(false, |child| child.seek_for_prev(target))
     }

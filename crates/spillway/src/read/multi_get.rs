@@ -125,11 +125,13 @@ impl<'a> Batch<'a> {
             if let Some(last) = current {
                 self.in_table(last, level, &group);
             }
-            self.retain_pending();
+            // What a tombstone alone decides can have newer versions in the key's next table.
+            self.retain(|search| !search.is_answered());
             if !more {
-                return;
+                break;
             }
         }
+        self.retain_pending();
     }
 
     fn in_table(&mut self, file: &TableFile, level: usize, asked: &[usize]) {
@@ -161,7 +163,11 @@ impl<'a> Batch<'a> {
     }
 
     fn retain_pending(&mut self) {
+        self.retain(|search| !search.is_decided());
+    }
+
+    fn retain(&mut self, is_open: impl Fn(&Search<'a>) -> bool) {
         let searches = &self.searches;
-        self.pending.retain(|&i| searches.get(i).is_some_and(|search| !search.is_decided()));
+        self.pending.retain(|&i| searches.get(i).is_some_and(&is_open));
     }
 }

@@ -113,6 +113,12 @@ impl<'a> Search<'a> {
         self.outcome.is_some() || self.covered > SeqNo::ZERO
     }
 
+    /// An entry or an error has decided. Where a tombstone alone has, the level's next table can still hold versions of
+    /// the key that are newer than the tombstone.
+    pub fn is_answered(&self) -> bool {
+        self.outcome.is_some()
+    }
+
     /// The answer, operands merged.
     pub fn finish(self) -> Result<Found> {
         let base = match self.outcome {

@@ -72,8 +72,8 @@ impl<'a> VersionBuilder<'a> {
         self
     }
 
-    /// For a version that is looked at and never installed: its new tables have no part in how long files stay, so that the
-    /// base may be one whose tables an edit has removed meanwhile.
+    /// For a version that is looked at and never installed: its new tables have no part in how long files and logs stay, so
+    /// that the base may be one whose tables an edit has removed meanwhile.
     #[must_use]
     pub fn for_planning(mut self) -> Self {
         self.is_for_planning = true;
@@ -168,6 +168,7 @@ impl<'a> VersionBuilder<'a> {
         level_changes.resize_with(self.base.num_levels(), LevelChange::default);
         let mut removed = Vec::new();
         let mut in_files = self.tables_in_files_of_new();
+        let new_file = |meta| if self.is_for_planning { self.store.planned_file(meta) } else { self.store.file(meta) };
         for change in self.changes.into_values() {
             if let Some((level, place, _)) = &change.before
                 && let Some(of_level) = level_changes.get_mut(*level)
@@ -179,7 +180,7 @@ impl<'a> VersionBuilder<'a> {
                 (Some((_, _, file)), None) => removed.push(file),
                 (before, Some((level, meta))) => {
                     let known = before.map(|(_, _, file)| file).or_else(|| self.adopted.remove(&meta.number));
-                    let file = handle(self.store, known, meta, &mut in_files);
+                    let file = handle(&new_file, known, meta, &mut in_files);
                     if let Some(of_level) = level_changes.get_mut(level) {
                         of_level.added.push(file);
                     }
@@ -206,7 +207,7 @@ type TablesInFiles = HashMap<FileNumber, Arc<TableFile>>;
 /// The handle of a table that is in the next version: its old one, so that an open table stays open and pins hold; one
 /// beside another in its file, so that the file stays as long as either (Q3).
 fn handle(
-    store: &Arc<TableStore>,
+    new_file: &dyn Fn(FileMeta) -> Arc<TableFile>,
     before: Option<Arc<TableFile>>,
     meta: FileMeta,
     in_files: &mut TablesInFiles,
@@ -216,10 +217,10 @@ fn handle(
         Some(file) => return file.with_meta(meta),
         None => {}
     }
-    let Some(backing) = meta.backing else { return store.file(meta) };
+    let Some(backing) = meta.backing else { return new_file(meta) };
     let file = match in_files.get(&backing.number) {
         Some(other) => other.beside(meta),
-        None => store.file(meta),
+        None => new_file(meta),
     };
     in_files.insert(backing.number, file.clone());
     file

@@ -196,7 +196,12 @@ impl LogsOnDemand {
 impl ValueSource for LogsOnDemand {
     fn resolve(&self, value: ValueRef) -> Result<Pinned> {
         let life = self.held.lock().entry(value.log).or_insert_with(|| self.lives.of_log(value.log)).clone();
-        life.values()?.resolve(value)
+        let values = life.values().map_err(|error| match error.is_not_found() {
+            // Nothing says that there was one: it is the reference that is damaged.
+            true => Error::corruption(format!("a value in log {}, which is not there", value.log)).with_source(error),
+            false => error,
+        })?;
+        values.resolve(value)
     }
 }
 

@@ -41,9 +41,19 @@ impl TableStore {
 
     /// A handle for a table that no version of this process held before, in a file that no table of one lies in.
     pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
+        let logs = self.logs_of(&meta);
+        self.with_life(meta, logs)
+    }
+
+    /// As [`file`](Self::file), for a version that is never installed. It does not count among what needs the table's logs:
+    /// it would go without an edit, and a log that lost its last need so would stay.
+    pub(super) fn planned_file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
+        self.with_life(meta, Vec::new())
+    }
+
+    fn with_life(self: &Arc<Self>, meta: FileMeta, logs: Vec<(Arc<LogLife>, u64)>) -> Arc<TableFile> {
         let (path_id, number) = (meta.path_id, meta.physical_number());
         let file = ObsoleteFile { file_type: FileType::Table, path_id, number };
-        let logs = self.logs_of(&meta);
         TableFile::new(meta, TableLife::new(file, self.purge.clone(), logs), self.clone())
     }
 

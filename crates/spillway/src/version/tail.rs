@@ -11,8 +11,9 @@ use base::{Error, Result};
 use log::framed::BLOCK_BYTES;
 use vfs::{IoClass, RandomFile};
 
-/// The most that a commit can have left, in bytes (B2): a thousand times an ordinary big one.
-const TAIL_BYTES_MAX: u64 = 16 << 20;
+/// The most that a commit can have left, in bytes: a record of 4 GiB, and its fragments' headers. It is read a block at a
+/// time (B2).
+const TAIL_BYTES_MAX: u64 = (4 << 30) + (2 << 20);
 
 const SECTOR_BYTES: usize = 512;
 
@@ -37,10 +38,13 @@ pub(super) enum Stop {
     Damage,
 }
 
-/// A MANIFEST's bytes from the record that could not be read to the end of the file.
-struct Tail {
+/// What a block has of a MANIFEST's bytes from the record that could not be read to the end of the file.
+struct Piece<'a> {
+    /// Its place in the block: 0 but for the first piece.
     start: usize,
-    bytes: Vec<u8>,
+    bytes: &'a [u8],
+    /// It begins with the record that could not be read.
+    is_first: bool,
 }
 
 /// Whether the record at `offset`, where reading stopped, is the torn end of an append that was not synced.
@@ -48,38 +52,43 @@ struct Tail {
 /// # Errors
 /// What reading the file yields.
 pub(super) fn is_torn(file: &dyn RandomFile, offset: u64, stop: Stop) -> Result<bool> {
-    let len = file.len()?.saturating_sub(offset);
-    if len > TAIL_BYTES_MAX {
+    let end = file.len()?;
+    if end.saturating_sub(offset) > TAIL_BYTES_MAX {
         return Ok(false);
     }
-    let mut bytes = vec![0; len as usize];
-    let read = file.read_at(offset, &mut bytes, IoClass::Manifest)?;
-    if read != bytes.len() {
-        return Err(Error::corruption("the MANIFEST became shorter while it was read").at_offset(offset));
-    }
-    // Only the place within a block matters from here on.
-    let tail = Tail { start: (offset % BLOCK_BYTES as u64) as usize, bytes };
-    if tail.has_later_record() {
-        return Ok(false);
+    let mut block = vec![0; BLOCK_BYTES];
+    let (mut at, mut lacks_sectors, mut ends_whole) = (offset, false, false);
+    while at < end {
+        let start = (at % BLOCK_BYTES as u64) as usize;
+        let len = (end - at).min((BLOCK_BYTES - start) as u64) as usize;
+        let bytes = block.get_mut(..len).unwrap_or_default();
+        if file.read_at(at, bytes, IoClass::Manifest)? != len {
+            return Err(Error::corruption("the MANIFEST became shorter while it was read").at_offset(at));
+        }
+        let piece = Piece { start, bytes, is_first: at == offset };
+        if piece.holds_later_record() {
+            return Ok(false);
+        }
+        lacks_sectors |= piece.lacks_sectors();
+        at += len as u64;
+        ends_whole = at == end && piece.ends_with_whole_fragment();
     }
     Ok(match stop {
-        Stop::CutOff => !tail.ends_with_whole_fragment(),
-        Stop::Damage => tail.lacks_sectors(),
+        Stop::CutOff => !ends_whole,
+        Stop::Damage => lacks_sectors,
     })
 }
 
-impl Tail {
-    /// Bytes from `at` to the end of its block or of the file.
-    fn rest_of_block(&self, at: usize) -> &[u8] {
-        let room = BLOCK_BYTES - (self.start + at) % BLOCK_BYTES;
-        let rest = self.bytes.get(at..).unwrap_or(&[]);
-        rest.get(..room).unwrap_or(rest)
+impl Piece<'_> {
+    /// Bytes from `at` to the end of the block or of the file.
+    fn from(&self, at: usize) -> &[u8] {
+        self.bytes.get(at..).unwrap_or(&[])
     }
 
     /// Whether a record starts behind the bad one. Lengths in between are not to be trusted, so every place is tried.
-    fn has_later_record(&self) -> bool {
-        (1..self.bytes.len()).any(|at| {
-            let Some((header, rest)) = self.rest_of_block(at).split_first_chunk::<HEADER_BYTES>() else {
+    fn holds_later_record(&self) -> bool {
+        (usize::from(self.is_first)..self.bytes.len()).any(|at| {
+            let Some((header, rest)) = self.from(at).split_first_chunk::<HEADER_BYTES>() else {
                 return false;
             };
             let [.., low, high, kind] = *header;
@@ -89,13 +98,11 @@ impl Tail {
         })
     }
 
-    /// Whether some fragment ends just where the file does, though its header says another length or type: then the
+    /// For the last piece: whether some fragment ends just where the file does, though its header says another length or type: then the
     /// header was damaged, and nothing is missing. Behind one whose header is right, the rest of its record is.
     fn ends_with_whole_fragment(&self) -> bool {
-        let end = self.start + self.bytes.len();
-        let last_block = (end.saturating_sub(1) / BLOCK_BYTES * BLOCK_BYTES).saturating_sub(self.start);
-        (last_block..self.bytes.len()).any(|at| {
-            let Some((header, payload)) = self.rest_of_block(at).split_first_chunk::<HEADER_BYTES>() else {
+        (0..self.bytes.len()).any(|at| {
+            let Some((header, payload)) = self.from(at).split_first_chunk::<HEADER_BYTES>() else {
                 return false;
             };
             let [.., low, high, kind] = *header;
@@ -107,12 +114,13 @@ impl Tail {
         })
     }
 
-    /// Whether what the tail has of some sector is all zeros: space that was allocated but never written.
+    /// Whether what it has of some sector is all zeros: space that was allocated but never written.
     fn lacks_sectors(&self) -> bool {
-        let to_boundary = SECTOR_BYTES - self.start % SECTOR_BYTES;
+        let to_boundary = if self.is_first { SECTOR_BYTES - self.start % SECTOR_BYTES } else { 0 };
         let (head, rest) = self.bytes.split_at(to_boundary.min(self.bytes.len()));
         let is_zero = |sector: &[u8]| sector.iter().all(|&byte| byte == 0);
         let lacks_head = match head.len() {
+            _ if !self.is_first => false,
             0..CHECKSUM_BYTES => is_zero(head) && self.is_whole_behind(head.len()),
             _ => is_zero(head),
         };
@@ -121,7 +129,7 @@ impl Tail {
 
     /// Whether the first fragment is right but for the first bytes of its checksum.
     fn is_whole_behind(&self, missing: usize) -> bool {
-        let Some((header, rest)) = self.rest_of_block(0).split_first_chunk::<HEADER_BYTES>() else { return false };
+        let Some((header, rest)) = self.from(0).split_first_chunk::<HEADER_BYTES>() else { return false };
         let [.., low, high, kind] = *header;
         let payload = rest.get(..usize::from(u16::from_le_bytes([low, high])));
         let computed = payload.map(|payload| mask(crc32c_append(crc32c(&[kind]), payload)).to_le_bytes());
@@ -147,12 +155,16 @@ mod tests {
             let whole = bytes.clone();
             bytes[..before].fill(0);
             let start = SECTOR_BYTES - before;
-            assert!(Tail { start, bytes: bytes.clone() }.lacks_sectors(), "{before} bytes");
+            assert!(Piece { start, bytes: &bytes, is_first: true }.lacks_sectors(), "{before} bytes");
             bytes[50] ^= 1;
-            assert_eq!(Tail { start, bytes }.lacks_sectors(), before >= CHECKSUM_BYTES, "{before} bytes, and damage");
+            assert_eq!(
+                Piece { start, bytes: &bytes, is_first: true }.lacks_sectors(),
+                before >= CHECKSUM_BYTES,
+                "{before} bytes, and damage"
+            );
             let mut damaged = whole;
             damaged[before - 1] ^= 1;
-            assert!(!Tail { start, bytes: damaged }.lacks_sectors());
+            assert!(!Piece { start, bytes: &damaged, is_first: true }.lacks_sectors());
         }
     }
 }

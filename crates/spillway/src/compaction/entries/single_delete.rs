@@ -24,7 +24,7 @@ impl<C: Cursor> EntryStream<C> {
                 self.drops.covered += 1;
                 continue;
             }
-            return Ok(self.meet(stripe));
+            return Ok(self.meet(older, stripe));
         }
         if self.nothing_below() {
             self.drops.single_deletions += 1;
@@ -33,8 +33,8 @@ impl<C: Cursor> EntryStream<C> {
         Ok(self.show_made(Vec::new()))
     }
 
-    /// The single deletion in `key_out` meets the older entry under the cursor, of the same stripe.
-    fn meet(&mut self, stripe: SeqNo) -> Step {
+    /// The single deletion in `key_out` meets the entry `older` under the cursor, of the same stripe.
+    fn meet(&mut self, older: SeqNo, stripe: SeqNo) -> Step {
         let kind = base::ParsedKey::parse(self.input.key()).map(|entry| entry.kind);
         match kind {
             Some(ValueKind::Value) => {
@@ -44,6 +44,12 @@ impl<C: Cursor> EntryStream<C> {
             }
             // The older deletion does what the newer one would.
             Some(ValueKind::Deletion | ValueKind::SingleDeletion) => {
+                self.drops.single_deletions += 1;
+                Step::Pass
+            }
+            // Nothing is left for it to hide. Shown, it might also stand behind a newer entry that forgot its number.
+            _ if self.stripes.in_oldest(older) && self.nothing_below() => {
+                self.shadowed_in = Some(stripe);
                 self.drops.single_deletions += 1;
                 Step::Pass
             }

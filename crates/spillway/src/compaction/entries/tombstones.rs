@@ -16,11 +16,13 @@ pub(super) struct InputTombstones {
 }
 
 impl InputTombstones {
-    pub fn new(order: &UserOrder, inputs: &[Arc<FragmentedTombstones>]) -> Self {
+    /// Of each fragment the newest number of every stripe is taken: no other decides anything, and ranges that lie in each
+    /// other have as many numbers each as there are ranges.
+    pub fn new(order: &UserOrder, inputs: &[Arc<FragmentedTombstones>], stripes: &Stripes) -> Self {
         let pieces = |f: &Fragment| {
             let (start, end) = (f.start.clone(), f.end.clone());
-            let whole = f.seqs.clone().into_iter();
-            whole.map(move |seq| RangeTombstone { start: start.clone(), end: end.clone(), seq })
+            let newest = needed(&f.seqs, stripes, false).into_iter();
+            newest.map(move |seq| RangeTombstone { start: start.clone(), end: end.clone(), seq })
         };
         let all = inputs.iter().flat_map(|input| input.fragments().iter().flat_map(pieces)).collect();
         InputTombstones { all: FragmentedTombstones::build(order.clone(), all), at: 0 }
@@ -83,4 +85,26 @@ fn needed(seqs: &[SeqNo], stripes: &Stripes, bottommost: bool) -> Vec<SeqNo> {
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::snapshot::CapturedSnapshots;
+
+    #[test]
+    fn ranges_that_lie_in_each_other_cost_one_number_for_each_stripe() {
+        let nested = (1..=2000u32).map(|end| RangeTombstone {
+            start: 0u32.to_be_bytes().into(),
+            end: end.to_be_bytes().into(),
+            seq: SeqNo(end.into()),
+        });
+        let input = Arc::new(FragmentedTombstones::build(UserOrder::Bytewise, nested.collect()));
+        assert_eq!(input.fragments().iter().map(|f| f.seqs.len()).sum::<usize>(), 2000 * 2001 / 2);
+        let snapshots = CapturedSnapshots { snapshots: vec![SeqNo(500)], visible: SeqNo(3000) };
+        let stripes = Stripes::new(&snapshots);
+        let taken = InputTombstones::new(&UserOrder::Bytewise, &[input], &stripes);
+        assert_eq!(taken.all.fragments().iter().map(|f| f.seqs.len()).sum::<usize>(), 2500);
+        assert_eq!(taken.output(&stripes, false, (None, None)).len(), 3, "joined where neighbours say the same");
+    }
 }

@@ -25,11 +25,9 @@ impl Picker<'_> {
             return None;
         }
         let wanted = |file: &Arc<TableFile>| file.meta.is_virtual() && files.contains(&file.meta.physical_number());
-        let of_level0 = self.version.level(0).iter().filter(|file| wanted(file)).find_map(|file| {
-            let (start, end) = (file.smallest_user_key(), file.largest_user_key());
-            self.down_from_level0(self.version.overlapping(0, Some(start), Some(end)), Reason::Excised, false)
-        });
-        of_level0.or_else(|| (1..self.version.num_levels()).find_map(|level| self.left_in(level, &wanted)))
+        let mut of_level0 = self.version.level(0).iter().filter(|file| wanted(file));
+        let pick = of_level0.find_map(|file| self.rewritten_from_level0(file, Reason::Excised));
+        pick.or_else(|| (1..self.version.num_levels()).find_map(|level| self.left_in(level, &wanted)))
     }
 
     /// The first run of a level's wanted files that are free.

@@ -47,6 +47,20 @@ impl Picker<'_> {
         self.complete(chosen(&inputs)).filter(|pick| pick.trivial_move).or(Some(pick))
     }
 
+    /// A file of level 0 with all that overlap it, rewritten: into the base level or, where level 0 is the only one, in
+    /// place.
+    pub(super) fn rewritten_from_level0(&self, file: &TableFile, reason: Reason) -> Option<Pick> {
+        let files = self.version.overlapping(0, Some(file.smallest_user_key()), Some(file.largest_user_key()));
+        if self.targets.base_level > 0 {
+            return self.down_from_level0(files, reason, false);
+        }
+        if self.running.level0_is_busy() || self.any_busy(&files) {
+            return None;
+        }
+        let inputs = vec![LevelInputs { level: 0, files }];
+        self.complete(Chosen { reason, inputs, output_level: 0, may_move: false })
+    }
+
     /// Adds every other file of level 0 that overlaps nothing in level 0 or the base level: they move along.
     fn add_movable(&self, files: &mut Vec<Arc<TableFile>>) {
         let (level0, base) = (self.version.level(0), self.targets.base_level);

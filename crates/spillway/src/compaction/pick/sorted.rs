@@ -37,11 +37,8 @@ impl Picker<'_> {
 
     /// A table of level 0, where flushes put those that refer to values in logs, that keeps a log most of which is dead.
     pub(super) fn releasing_log(&self) -> Option<Pick> {
-        let keeping = self.version.level(0).iter().filter(|file| file.keeps_dead_log());
-        keeping.into_iter().find_map(|file| {
-            let (start, end) = (file.smallest_user_key(), file.largest_user_key());
-            self.down_from_level0(self.version.overlapping(0, Some(start), Some(end)), Reason::ValueLog, false)
-        })
+        let mut keeping = self.version.level(0).iter().filter(|file| file.keeps_dead_log());
+        keeping.find_map(|file| self.rewritten_from_level0(file, Reason::ValueLog))
     }
 
     /// The places of a level's idle files, the one first that overlaps the fewest bytes below for its size.

@@ -77,7 +77,7 @@ impl DbIterator {
             Hidden::TooNew => {
                 self.target.clear();
                 append(&mut self.target, user_key(self.cursor.key()), self.seq, SEEK_KIND);
-                self.cursor.seek(&self.target);
+                self.seek_target();
             }
             Hidden::Passed => self.seek_behind_key(),
             Hidden::Covered | Hidden::Deleted => {

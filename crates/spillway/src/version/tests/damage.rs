@@ -105,6 +105,25 @@ fn a_cut_between_the_fragments_of_a_record_leaves_the_commits_before_it() {
     }
 }
 
+/// An ingest of many tables is one record, of any size.
+#[test]
+fn a_cut_deep_in_a_long_record_leaves_the_commits_before_it() {
+    let vfs = MemoryVfs::new(1);
+    vfs.create_dir_all(dir()).unwrap();
+    let start = snapshot(vec![family(0, "default", &[(1, table(1, 0, 9, 1))])]);
+    let mut writer = ManifestWriter::create(vfs.clone(), dir(), FileNumber(5), &start, 64 << 20).unwrap();
+    let before = gist(&recover(&*vfs, dir()).unwrap());
+    let bound = |seq| base::key::encode(&[b'k'; 1024], SeqNo(seq), base::ValueKind::Value);
+    let mut edit = VersionEdit::new(FamilyId(0));
+    let tables = (0..9000).map(|i| FileMeta { smallest: bound(2), largest: bound(1), ..table(50 + i, 1, 2, 2) });
+    edit.added.extend(tables.map(|meta| (0, meta)));
+    writer.commit(&[edit]).unwrap();
+    let bytes = vfs.read_file(&manifest_path(dir(), FileNumber(5))).unwrap();
+    let recovered = recover(&*rocksdb_dir(&bytes[..(17 << 20) + 3]), dir()).unwrap();
+    assert_eq!(gist(&recovered), before);
+    assert_eq!(recovered.warnings.len(), 1);
+}
+
 #[test]
 fn damage_before_the_last_record_names_its_offset() {
     let mut bytes = ours(3);

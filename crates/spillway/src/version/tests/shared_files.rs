@@ -1,7 +1,10 @@
 //! A file with several tables in it is deleted when the last of them is obsolete and its last pin is gone, not before.
 
+use vfs::memory::MemoryVfs;
+
 use super::*;
 use crate::version::builder::{BuiltVersion, VersionBuilder};
+use crate::version::log_life::{LogLives, ValueLog};
 use crate::version::purge::ObsoleteFile;
 use crate::version::table_file::{Backing, TableFile};
 
@@ -96,6 +99,26 @@ fn an_old_version_keeps_the_file() {
     assert!(world.deleted().is_empty());
     drop(cut);
     assert_eq!(world.deleted(), [5]);
+}
+
+/// Its handles go without an edit: had they counted, the log would have stayed once they were the last.
+#[test]
+fn a_version_for_planning_does_not_keep_a_log() {
+    let purge = PurgeQueue::new();
+    let logs = LogLives::new(MemoryVfs::new(1), dir().to_path_buf(), purge.clone());
+    let store = TableStore::with_logs(Box::new(NoTables), OpenSlots::new(-1), logs);
+    let mut world = World { store, purge, version: empty_version() };
+    let value_logs = vec![ValueLog { log: FileNumber(7), bytes: 10 }];
+    let whole = FileMeta { value_logs: value_logs.clone(), ..table(5, 0, 99, 1) };
+    world.install(&edit(&[], &[whole]));
+    let mut planning = VersionBuilder::new(&world.version, &world.store).for_planning();
+    planning.apply(&edit(&[5], &[FileMeta { value_logs, ..part(8, 0, 40) }])).unwrap();
+    let planned = planning.build().unwrap();
+    world.install(&edit(&[5], &[table(6, 0, 99, 1)]));
+    drop(planned);
+    let mut deleted = world.deleted();
+    deleted.sort_unstable();
+    assert_eq!(deleted, [5, 7]);
 }
 
 #[test]
