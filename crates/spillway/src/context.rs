@@ -10,6 +10,7 @@ use base::options::DbOptions;
 use base::{FileNumber, Result, SeqNo};
 use vfs::{FileIdentity, Vfs};
 
+use crate::caught::caught_panic;
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::flush::ways::FlushCounts;
@@ -100,10 +101,12 @@ impl Context {
         self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
     }
 
-    /// Tells the listeners. Called off every lock.
+    /// Tells the listeners. Called off every lock. What one of them does wrong changes nothing of what it is told.
     pub fn notify(&self, event: &Event) {
         for listener in &self.listeners {
-            listener.on_event(event);
+            if let Err(error) = caught_panic("a listener", || listener.on_event(event)) {
+                tracing::error!(%error, ?event, "the database goes on");
+            }
         }
     }
 }

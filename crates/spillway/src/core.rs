@@ -24,6 +24,7 @@ use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
+use crate::removal::Removals;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_file::TableFile;
@@ -65,6 +66,8 @@ pub(crate) struct Core {
     /// `None` where the database is open for reading only.
     pub manifest: Mutex<Option<ManifestWriter>>,
     pub purge: Arc<PurgeQueue>,
+    /// Deleted files whose space is given back bit by bit.
+    pub removals: Removals,
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
     background_error: ArcSwapOption<Error>,
@@ -288,6 +291,7 @@ impl Core {
             told_stalls: Mutex::default(),
             manifest: Mutex::new(None),
             purge,
+            removals: Removals::default(),
             slots,
             block_cache,
             background_error: ArcSwapOption::empty(),
@@ -378,10 +382,11 @@ impl Core {
         first
     }
 
-    /// Waits until no flush runs and no ingest is prepared. None begins after [`begin_closing`](Self::begin_closing).
-    pub fn wait_for_flushes_and_prepares(&self) {
+    /// Waits until nothing makes files in the directory: no flush or compaction runs, and no ingest is prepared. None
+    /// begins after [`begin_closing`](Self::begin_closing).
+    pub fn wait_for_jobs(&self) {
         let mut state = self.state.lock();
-        while state.flushes_running > 0 || state.prepares_running > 0 {
+        while state.flushes_running + state.compactions_running + state.prepares_running > 0 {
             self.state_changed.wait(&mut state);
         }
     }

@@ -1,13 +1,14 @@
 //! Work on many files at once: by whoever calls, and by a few threads that live for as long as that takes. They are not
 //! those for short tasks, which flushes wait for.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::{Error, Result};
 use parking_lot::Mutex;
 use vfs::{JoinHandle, Vfs};
+
+use crate::caught::caught_panic;
 
 /// Threads beside the caller's, at the most: what a disk gains from more syncs at once ends about there.
 const HELPERS_MAX: usize = 3;
@@ -95,8 +96,8 @@ impl<T, R, W: Fn(&T, &AtomicBool) -> Result<R>> Crew<T, R, W> {
     }
 
     fn help(&self) {
-        if catch_unwind(AssertUnwindSafe(|| self.work_off())).is_err() {
-            self.stop.with(Error::corruption("work on a file panicked"));
+        if let Err(error) = caught_panic("work on a file", || self.work_off()) {
+            self.stop.with(error);
         }
     }
 }

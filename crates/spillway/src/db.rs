@@ -9,6 +9,7 @@ use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
 use vfs::{JoinHandle, LockGuard, Vfs};
 
+use crate::caught::caught_panic;
 use crate::core::Core;
 use crate::family::Family;
 use crate::open;
@@ -116,18 +117,20 @@ impl Db {
         if !self.core.begin_closing() {
             return Ok(());
         }
+        let mut joined = Ok(());
         for thread in self.threads.lock().drain(..) {
-            thread.join();
+            joined = joined.and(caught_panic("a background thread", || thread.join())); // all of them
         }
-        self.core.wait_for_flushes_and_prepares(); // of threads that are not ours
+        self.core.wait_for_jobs(); // of threads that are not ours
         let left = self.core.end_flushed_log();
         let ended = self.core.end_log();
         self.core.purge_obsolete();
+        self.core.give_back_all_space();
         self.core.tell_background_error();
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.core.manifest.lock() = None;
         *self.lock.lock() = None;
-        flushed.and(left).and(ended)
+        flushed.and(joined).and(left).and(ended)
     }
 
     pub fn path(&self) -> &Path {

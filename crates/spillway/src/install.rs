@@ -231,6 +231,10 @@ impl Core {
         }
     }
 
+    pub fn are_logs_over_limit(&self) -> bool {
+        self.logs.total().0 > self.log_limit_bytes()
+    }
+
     fn families_needing(&self, through: SeqNo) -> Vec<Arc<Family>> {
         let state = self.state.lock();
         let needing = state.families.values().filter(|f| f.needed_after() < through);

@@ -14,6 +14,7 @@ use base::{Error, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::JoinHandle;
 
+use crate::caught::caught_panic;
 use crate::compaction::job::CompactionPlan;
 use crate::core::{Core, State};
 use crate::flush::job::FlushPlan;
@@ -152,6 +153,15 @@ impl Core {
             }
             Duty::Flush | Duty::Compaction => {}
         }
+        while !self.is_closing() {
+            // Also where what is picked is compared by the caller's code.
+            if let Err(error) = caught_panic("a background thread", || self.work_until_closed(duty)) {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn work_until_closed(&self, duty: Duty) {
         let mut state = self.state.lock();
         while !self.is_closing() {
             match self.pick(duty, &mut state) {
@@ -194,6 +204,7 @@ impl Core {
         self.tell_background_error();
         self.tell_stall_changes();
         if self.read_only || self.background_error().is_some() {
+            self.give_back_all_space(); // the error may be that there is none
             return;
         }
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
@@ -208,6 +219,7 @@ impl Core {
             tracing::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
         self.purge_obsolete();
+        self.give_back_space();
     }
 
     fn make_spare_log(&self) -> Result<()> {
@@ -228,7 +240,7 @@ impl Core {
     pub fn purge_obsolete(&self) {
         for file in self.purge.take() {
             let path = self.path_of(file.file_type, file.number);
-            match self.context.vfs.remove_file(&path) {
+            match self.remove_obsolete(&path) {
                 Ok(()) => {
                     tick(&self.context.statistics, Ticker::FilesDeletedImmediately, 1);
                     self.context.notify(&Event::FileDeleted { path });

@@ -4,6 +4,7 @@
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 
 pub mod backup;
+pub(crate) mod caught;
 pub mod check;
 pub mod checkpoint;
 pub mod compaction;
@@ -26,6 +27,7 @@ pub(crate) mod notices;
 pub(crate) mod open;
 pub(crate) mod pace;
 pub mod read;
+pub(crate) mod removal;
 pub(crate) mod replay;
 pub mod report;
 pub(crate) mod staging;

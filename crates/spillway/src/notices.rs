@@ -6,6 +6,7 @@ use std::time::Duration;
 use base::FamilyId;
 use base::extend::Event;
 
+use crate::caught::caught_panic;
 use crate::core::{Core, FamilyState};
 use crate::write::stall::{Debt, StallCause};
 
@@ -73,7 +74,9 @@ impl Core {
         let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
         let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), self.context.vfs.now());
         while !self.is_closing() {
-            self.wait_and_keep_up(&mut dumps);
+            if let Err(error) = caught_panic("upkeep", || self.wait_and_keep_up(&mut dumps)) {
+                self.fail(&error);
+            }
         }
     }
 
@@ -82,7 +85,8 @@ impl Core {
         let now = || self.context.vfs.now();
         let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
         let until_flush = flush_at.map(|due| due.saturating_sub(now()));
-        let limit = until_flush.into_iter().chain(until_dump).min();
+        let until_step = self.removals.until_next(now());
+        let limit = until_flush.into_iter().chain(until_dump).chain(until_step).min();
         // Whatever the vfs's clock says: one in memory stands still meanwhile.
         let has_waited = !self.upkeep.wait(limit) && limit == until_flush;
         if let Some(due) = flush_at.filter(|due| has_waited || *due <= now()) {

@@ -11,6 +11,7 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo,
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
 
+use crate::caught::caught;
 use crate::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
@@ -63,12 +64,26 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         let core = reading::open_steadily(&*options.vfs, dir, &logs, || {
             let opening = prepare(dir, options)?;
             let notices_missing_logs = opening.recovered.log_row.is_some();
-            Ok(Attempt { opened: opening.run()?, notices_missing_logs })
+            Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
         })?;
         return Ok(Opened { core, lock: None });
     }
     let lock = take_directory(dir, options)?;
-    Ok(Opened { core: prepare(dir, options)?.run()?, lock: Some(lock) })
+    Ok(Opened { core: open_for_writing(dir, options)?, lock: Some(lock) })
+}
+
+/// Goes by what memtables' images say, or without them where one that replay has flushed turns out to be damaged: nothing
+/// counts that was made until then, and the logs are all there (F2).
+fn open_for_writing(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
+    let mut opening = prepare(dir, options)?;
+    match opening.recover(true) {
+        Err(error) if error.kind() == ErrorKind::Corruption && opening.has_images() => {
+            tracing::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
+            drop(opening);
+            prepare(dir, options)?.run(false)
+        }
+        replayed => opening.begin(replayed?),
+    }
 }
 
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
@@ -136,6 +151,8 @@ struct Opening<'a> {
     context: Arc<Context>,
     shared: Shared,
     families: BTreeMap<FamilyId, FamilyState>,
+    /// How many images were taken for what logs hold.
+    restored_images: usize,
 }
 
 /// What the families of a database share.
@@ -187,19 +204,46 @@ impl<'a> Opening<'a> {
             purge: context.logs.purge().clone(),
             block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
         };
-        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new() })
+        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored_images: 0 })
     }
 
-    fn run(mut self) -> Result<Arc<Core>> {
+    fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
+        let replayed = self.recover(by_images)?;
+        self.begin(replayed)
+    }
+
+    /// What tables, images (`by_images`) and logs hold. No file that was there is changed. What a damaged image holds may
+    /// make the caller's code panic.
+    fn recover(&mut self, by_images: bool) -> Result<Replayed> {
+        let tasks = self.context.tasks.clone();
+        // No thread will come for them, and those that wait own what keeps them.
+        caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
+    }
+
+    fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
         self.open_families()?;
-        let restored = self.restore_memtables()?;
+        let restored =
+            if by_images { restart::restore(&self.context, &mut self.families)? } else { Restored::default() };
+        self.restored_images = restored.images;
         let replayed = self.replay_logs(&restored)?;
+        // Not before: logs that a backup kept may hold families that it does not, under numbers that are free now.
+        self.create_missing(replayed.last_seq)?;
+        Ok(replayed)
+    }
+
+    /// Whether some of what was recovered is still read from images.
+    fn has_images(&self) -> bool {
+        self.families.values().flat_map(|family| &family.queue).any(|entry| entry.image_number().is_some())
+    }
+
+    /// The database that goes on from there.
+    fn begin(mut self, replayed: Replayed) -> Result<Arc<Core>> {
         let core = Core::new(CoreParts {
             context: self.context.clone(),
             read_only: self.options.read_only,
             last_seq: replayed.last_seq,
             first_own_file: self.recovered.next_file,
-            restored_memtables: restored.images,
+            restored_memtables: self.restored_images,
             max_family: self.recovered.max_family,
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
@@ -249,7 +293,7 @@ impl<'a> Opening<'a> {
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);
         }
-        self.create_missing(&stored)
+        self.check_missing()
     }
 
     fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
@@ -318,38 +362,38 @@ impl<'a> Opening<'a> {
     }
 
     /// Families named at open that do not exist.
-    fn create_missing(&mut self, stored: &[RecoveredFamily]) -> Result<()> {
-        for (name, options) in &self.options.families {
-            if stored.iter().any(|family| family.name == *name) {
-                continue;
-            }
-            if !self.context.options.create_missing_column_families || self.options.read_only {
+    fn missing(&self) -> Vec<(String, FamilyOptions)> {
+        let is_stored = |name: &str| self.recovered.families.iter().any(|family| family.name == name);
+        self.options.families.iter().filter(|(name, _)| !is_stored(name)).cloned().collect()
+    }
+
+    fn check_missing(&self) -> Result<()> {
+        match self.missing().first() {
+            Some((name, _)) if !self.context.options.create_missing_column_families || self.options.read_only => {
                 let what =
                     format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
-                return Err(Error::invalid_argument(what).at_path(&self.context.dir));
+                Err(Error::invalid_argument(what).at_path(&self.context.dir))
             }
+            _ => Ok(()),
+        }
+    }
+
+    fn create_missing(&mut self, last_seq: SeqNo) -> Result<()> {
+        for (name, options) in self.missing() {
             self.recovered.max_family += 1;
             let made = RecoveredFamily {
                 id: FamilyId(self.recovered.max_family),
-                name: name.clone(),
+                name,
                 comparator: options.order.name().to_owned(),
                 log_number: FileNumber(0),
-                flushed_through: Some(self.recovered.last_seq),
+                flushed_through: Some(last_seq),
                 linked_ingests: Vec::new(),
                 tables: Vec::new(),
             };
-            let state = self.open_family(&made, options.clone())?;
+            let state = self.open_family(&made, options)?;
             self.families.insert(made.id, state);
         }
         Ok(())
-    }
-
-    /// Not where a writer may have the files.
-    fn restore_memtables(&mut self) -> Result<Restored> {
-        if self.options.read_only {
-            return Ok(Restored::default());
-        }
-        restart::restore(&self.context, &mut self.families)
     }
 
     fn replay_logs(&mut self, restored: &Restored) -> Result<Replayed> {

@@ -1,18 +1,21 @@
-//! Lets syncs of the log go before the tables that background jobs make.
+//! Lets writers, and syncs of the log, go before the tables that background jobs make.
 //!
 //! Beside a job that goes as fast as it can, a sync of 0.2 ms takes from 2 to 20: at the disk it stands behind what the job
-//! wrote, and on a processor whoever waits for it stands behind the job until the kernel's next tick. So while the log is
-//! being synced, jobs work in short bursts and rest for some times as long after each, and their tables go to the disk in
-//! small pieces of which each is waited for. Where flushes or compactions fall behind nothing rests: back-pressure would
-//! cost writers more than that. Nor does a job that somebody waits for ([`Pace::await_flushes`]), be it from the middle of
-//! it on: that may be a writer at a full queue, or an ingest that keeps all writers out.
+//! wrote, and on a processor whoever waits for it, or wakes to write, stands behind the job until the kernel's next tick. So
+//! beside writers jobs work in short bursts, in which they yield now and then, and rest for some times as long after each, and
+//! their tables go to the disk in small pieces of which each is waited for.
+//!
+//! Where flushes or compactions fall behind nothing rests: back-pressure would cost writers more than that. Nor does anything
+//! beside writers that fill one memtable after the other and do not sync: they leave no processor idle, and will wait for
+//! flushes. Nor does a job that somebody waits for ([`Pace::await_flushes`]), be it from the middle of it on: that may be a
+//! writer at a full queue, or an ingest that keeps all writers out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::Result;
 use base::metrics::{Statistics, Ticker, tick};
+use base::{Result, SeqNo};
 use vfs::{AppendFile, IoClass, Vfs};
 
 /// Work between two rests: a good deal less than a tick of the kernel, and a good deal more than a sleep costs.
@@ -27,6 +30,13 @@ const REST_MAX: Duration = Duration::from_millis(10);
 /// The log counts as being synced for so long after a sync of it.
 const SYNCED_LATELY: Duration = Duration::from_millis(100);
 
+/// There are writers for so long after upkeep saw that something was written: a slow one takes a while to use up what makes
+/// upkeep look.
+const WRITTEN_LATELY: Duration = Duration::from_secs(1);
+
+/// Memtables fill up fast where two do in so short a time; from then on for as long.
+const FILLS_FAST: Duration = Duration::from_secs(5);
+
 /// Whether background jobs are to go gently.
 pub struct Pace {
     vfs: Arc<dyn Vfs>,
@@ -34,6 +44,13 @@ pub struct Pace {
     is_on: bool,
     /// When a sync of the log that a caller asked for ended last, in microseconds of the vfs's clock; 0 for never.
     log_synced_us: AtomicU64,
+    /// The visible number that was noted last, and when it was another than before; likewise.
+    seen: AtomicU64,
+    written_us: AtomicU64,
+    /// When a memtable was replaced last, be it full or to be flushed at once; likewise.
+    replaced_us: AtomicU64,
+    /// Until when memtables count as filling up fast.
+    fills_fast_until_us: AtomicU64,
     is_behind: AtomicBool,
     /// Callers that wait for flushes, and for compactions.
     flush_waiters: AtomicUsize,
@@ -64,6 +81,10 @@ impl Pace {
             statistics,
             is_on,
             log_synced_us: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            written_us: AtomicU64::new(0),
+            replaced_us: AtomicU64::new(0),
+            fills_fast_until_us: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
             flush_waiters: AtomicUsize::new(0),
             compaction_waiters: AtomicUsize::new(0),
@@ -73,6 +94,21 @@ impl Pace {
     /// Notes that a sync of the log ended which a caller asked for. One store.
     pub fn note_log_sync(&self, now: Duration) {
         self.log_synced_us.store(micros(now), Ordering::Relaxed);
+    }
+
+    /// Notes how far the database is written: where that is another number than the last time, there are writers.
+    pub fn note_visible(&self, visible: SeqNo, now: Duration) {
+        if self.seen.swap(visible.0, Ordering::Relaxed) != visible.0 {
+            self.written_us.store(micros(now), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a memtable was replaced, other than by an ingest.
+    pub fn note_replaced(&self, now: Duration) {
+        let before_us = self.replaced_us.swap(micros(now), Ordering::Relaxed);
+        if is_lately(before_us, micros(now), FILLS_FAST) {
+            self.fills_fast_until_us.store(micros(now + FILLS_FAST), Ordering::Relaxed);
+        }
     }
 
     /// Says whether flushes or compactions have fallen behind.
@@ -88,6 +124,11 @@ impl Pace {
     /// As [`await_flushes`](Self::await_flushes), for compactions.
     pub fn await_compactions(&self) -> Awaited<'_> {
         Awaited::new(&self.compaction_waiters)
+    }
+
+    /// Whether what keeps the disk from syncs of the log is to come in small pieces.
+    pub fn spares_the_disk(&self) -> bool {
+        self.is_on && self.is_beside_syncs(micros(self.vfs.now()))
     }
 
     /// For a job of that class.
@@ -111,10 +152,23 @@ impl Pace {
             IoClass::Compaction => &self.compaction_waiters,
             _ => &self.flush_waiters,
         };
-        let synced_us = self.log_synced_us.load(Ordering::Relaxed);
-        let is_lately = synced_us > 0 && now_us.saturating_sub(synced_us) < micros(SYNCED_LATELY);
-        is_lately && !self.is_behind.load(Ordering::Relaxed) && waiters.load(Ordering::Relaxed) == 0
+        let is_beside_writers = self.is_beside_syncs(now_us) || self.is_beside_slow_writers(now_us);
+        is_beside_writers && !self.is_behind.load(Ordering::Relaxed) && waiters.load(Ordering::Relaxed) == 0
     }
+
+    fn is_beside_syncs(&self, now_us: u64) -> bool {
+        is_lately(self.log_synced_us.load(Ordering::Relaxed), now_us, SYNCED_LATELY)
+    }
+
+    fn is_beside_slow_writers(&self, now_us: u64) -> bool {
+        is_lately(self.written_us.load(Ordering::Relaxed), now_us, WRITTEN_LATELY)
+            && now_us >= self.fills_fast_until_us.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether what happened at `then_us`, 0 for never, is no longer ago than that.
+fn is_lately(then_us: u64, now_us: u64, lately: Duration) -> bool {
+    then_us > 0 && now_us.saturating_sub(then_us) < micros(lately)
 }
 
 fn micros(time: Duration) -> u64 {
@@ -132,10 +186,11 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Rests where a burst is over. To be called more often than that; the price is a look at the clock.
+    /// Rests where a burst is over, and else lets whoever woke on this processor go first. To be called more often than
+    /// that; the price is a look at the clock, and beside writers a call of the kernel.
     pub fn breathe(&self) {
-        if self.rests_per_burst > 0 {
-            self.rest_after(BURST);
+        if self.rests_per_burst > 0 && !self.rest_after(BURST) {
+            self.pace.vfs.yield_now();
         }
     }
 
@@ -147,20 +202,23 @@ impl Pacer {
         }
     }
 
-    fn rest_after(&self, burst: Duration) {
+    /// Rests where so much work is done. False where there is need of a rest, but not yet.
+    fn rest_after(&self, burst: Duration) -> bool {
         let vfs = &self.pace.vfs;
         let now_us = micros(vfs.now());
         let worked_us = now_us.saturating_sub(self.rested_us.load(Ordering::Relaxed));
+        let is_wanted = self.pace.is_wanted(self.class, now_us);
         if worked_us < micros(burst) {
-            return;
+            return !is_wanted;
         }
         let mut rested_us = now_us;
-        if self.pace.is_wanted(self.class, now_us) {
+        if is_wanted {
             vfs.sleep((Duration::from_micros(worked_us) * self.rests_per_burst).min(REST_MAX));
             rested_us = micros(vfs.now());
             tick(&self.pace.statistics, Ticker::BackgroundRestMicros, rested_us.saturating_sub(now_us));
         }
         self.rested_us.store(rested_us, Ordering::Relaxed);
+        true
     }
 }
 

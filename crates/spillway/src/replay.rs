@@ -93,10 +93,8 @@ impl<'a> LogReplay<'a> {
         (recovered, restored): (&'a Recovered, &'a Restored),
     ) -> Self {
         let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
-        let tables = recovered.families.iter().flat_map(|f| &f.tables).map(|(_, meta)| meta.largest_seq);
-        let flushed = recovered.families.iter().filter_map(|f| f.flushed_through);
         let in_images = restored.families.values().map(|(through, _)| *through);
-        let last_seq = tables.chain(flushed).chain(in_images).fold(recovered.last_seq, SeqNo::max);
+        let last_seq = in_images.fold(recovered.last_seq, SeqNo::max); // which is above what tables hold
         LogReplay {
             context,
             recovered,
@@ -305,5 +303,32 @@ fn recovery_mode(mode: WalRecoveryMode) -> RecoveryMode {
 pub(crate) fn remove_quietly(context: &Context, path: &Path) {
     if let Err(error) = context.vfs.remove_file(path) {
         tracing::warn!(%error, "cannot delete a superfluous file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::db::{Db, OpenOptions};
+    use crate::version::recover::recover;
+    use crate::version::table_file::FileMeta;
+    use crate::write::options::WriteOptions;
+
+    #[test]
+    fn numbers_do_not_end_where_a_table_tells_none() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).unwrap();
+        db.flush(&[&db.default_family()]).unwrap();
+        let mut recovered = recover(&*vfs, Path::new("/db")).unwrap();
+        // As LevelDB's tables are read, which do not say.
+        let silent = FileMeta { number: FileNumber(90), largest_seq: SeqNo::MAX, ..FileMeta::default() };
+        recovered.families[0].tables.push((0, silent));
+        let (mut families, restored) = (BTreeMap::new(), Restored::default());
+        let replay = LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored));
+        assert_eq!(replay.last_seq, SeqNo(1));
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! A table that is not finished is removed again, whatever ended it: a writer dropped, an error, a failed sync.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -149,11 +150,15 @@ impl TableWriter {
     /// come in any order, and overlap.
     ///
     /// # Errors
-    /// As of [`put`](Self::put); `InvalidArgument` where `start` is not before `end`.
+    /// As of [`put`](Self::put); `InvalidArgument` where `start` is behind `end`. An empty range is none, as in RocksDB.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
-        if self.order.user.compare(start, end).is_ge() {
-            let what = "a range to delete must start before it ends";
-            return Err(Error::invalid_argument(what).at_path(&self.file.path));
+        match self.order.user.compare(start, end) {
+            Ordering::Greater => {
+                let what = "a range to delete must not end before it starts";
+                return Err(Error::invalid_argument(what).at_path(&self.file.path));
+            }
+            Ordering::Equal => return Ok(()),
+            Ordering::Less => {}
         }
         self.add_tombstone(&RangeTombstone { start: start.to_vec(), end: end.to_vec(), seq: SeqNo::ZERO })
     }

@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use memtable::Background;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Task;
+
+use crate::caught::caught_panic;
 
 /// Tasks that wait at the most; beyond that whoever hands one in runs it, so that the queue cannot outgrow its threads.
 const WAITING_MAX: usize = 1024;
@@ -67,7 +69,11 @@ impl Tasks {
         let mut waiting = self.waiting.lock();
         while !waiting.ended {
             match waiting.tasks.pop_front() {
-                Some(task) => parking_lot::MutexGuard::unlocked(&mut waiting, task),
+                Some(task) => {
+                    if let Err(error) = MutexGuard::unlocked(&mut waiting, || caught_panic("a task", task)) {
+                        tracing::error!(%error, "the thread goes on");
+                    }
+                }
                 None => self.changed.wait(&mut waiting),
             }
         }

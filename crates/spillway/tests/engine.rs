@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spillway::extend::BuiltinPrefix;
 use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
@@ -155,4 +156,36 @@ fn a_large_batch_is_committed_by_a_small_record() {
     db.close().expect("close");
     let left = vfs.read_dir(std::path::Path::new("/db")).expect("readable");
     assert!(!left.iter().any(|name| name.ends_with(".spbatch")), "{left:?}");
+}
+
+/// Tables are passed over by prefix only where the walk ends with the prefix of what it seeks.
+#[test]
+fn a_walk_that_is_bound_to_no_prefix_yet_passes_over_no_table() {
+    let vfs = MemoryVfs::new(7);
+    let mut family =
+        FamilyOptions { prefix_extractor: Some(Arc::new(BuiltinPrefix::Fixed(1))), ..FamilyOptions::default() };
+    family.table.filter_policy = spillway::options::FilterPolicy::bloom(10.0);
+    family.disable_auto_compactions = true;
+    let db = Db::open("/db", &options(&vfs).family("default", family)).expect("open");
+    let family = db.default_family();
+    let write = WriteOptions::default();
+    let first = |options: ReadOptions| {
+        let mut iter = db.iter(&family, &ReadOptions { prefix_same_as_start: true, ..options }).expect("iterator");
+        let found = iter.seek_to_first().then(|| String::from_utf8_lossy(iter.key()).into_owned());
+        iter.status().expect("no error");
+        found
+    };
+    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &write).expect("put");
+    for keys in [["b1", "b2"], ["c1", "c2"]] {
+        keys.into_iter().for_each(put);
+        db.flush(&[&family]).expect("flush");
+    }
+    let from_a = ReadOptions { iterate_lower_bound: Some(b"a".to_vec()), ..ReadOptions::default() };
+    assert_eq!(first(from_a).as_deref(), Some("b1"), "the bound's prefix is nobody's");
+
+    (0..20).for_each(|i| put(&format!("a{i:02}")));
+    put("n1");
+    db.flush(&[&family]).expect("flush");
+    db.delete_range(&family, b"a", b"m", &write).expect("deleted");
+    assert_eq!(first(ReadOptions::default()).as_deref(), Some("n1"), "behind a long run of covered entries");
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spillway::check::{CheckOptions, check};
-use spillway::vfs::{MemoryVfs, Vfs};
+use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
 use spillway::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 const MEMTABLES: [&str; 4] = [
@@ -93,6 +93,22 @@ impl World {
         let expected: Vec<_> = self.model.clone().into_iter().collect();
         assert_eq!(walk(true), expected);
         assert_eq!(walk(false), expected.into_iter().rev().collect::<Vec<_>>());
+    }
+
+    /// Values that stay in the log, one by one, as many as make `bytes` of it.
+    fn put(&mut self, db: &Db, bytes: usize, options: &WriteOptions) {
+        for i in 0..bytes / 100 {
+            let (key, value) = (format!("put{i:06}").into_bytes(), vec![i as u8; 100]);
+            db.put(&db.default_family(), &key, &value, options).unwrap();
+            self.model.insert(key, value);
+        }
+    }
+
+    /// Checks what a power loss leaves.
+    fn check_lost(&self) {
+        let vfs = self.vfs.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+        let db = Db::open("/db", &OpenOptions { vfs, ..self.options.clone() }).unwrap();
+        self.check(&db);
     }
 
     fn logs(&self) -> usize {
@@ -239,4 +255,40 @@ fn a_checkpoint_of_a_database_whose_log_is_empty_opens() {
     db.checkpoint("/checkpoint").unwrap();
     let copy = Db::open("/checkpoint", &world.options).unwrap();
     world.check(&copy);
+}
+
+#[test]
+fn a_table_is_durable_only_with_the_values_that_it_refers_to() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        let db = world.open();
+        world.put(&db, 1000, &WriteOptions::default());
+        flush(&db, &db.default_family());
+        world.check_lost();
+    }
+}
+
+#[test]
+fn a_log_that_a_table_refers_to_is_durable_once_the_database_is_closed() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        world.options.db.log_file_bytes = 1 << 20;
+        let db = world.open();
+        world.put(&db, 100 << 10, &WriteOptions::default());
+        flush(&db, &db.default_family());
+        db.close().unwrap();
+        world.check_lost();
+    }
+}
+
+#[test]
+fn a_synced_write_that_is_flushed_at_once_has_its_values_synced() {
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        let db = world.open();
+        world.put(&db, 40 << 10, &WriteOptions::default()); // so that the flush leaves the log
+        let options = WriteOptions { sync: true, flush_after: true, ..WriteOptions::default() };
+        world.put(&db, 100, &options);
+        world.check_lost();
+    }
 }

@@ -1,5 +1,5 @@
 //! The tables of an export: linked or copied where they are RocksDB's, and written anew as block-based tables, entry by
-//! entry, where they are files of ours or parts of files. The database itself stays as it is.
+//! entry, where they are files of ours, parts of files, or have range tombstones beyond their bounds. The database itself stays as it is.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl TableExport<'_> {
     /// # Errors
     /// The table's and the file system's.
     pub fn bring(&self, level: usize, table: &Arc<TableFile>) -> Result<Option<FileMeta>> {
-        if !self.is_rocksdbs(table)? {
+        if !self.is_rocksdbs(table)? || reaches_out(table)? {
             return self.rewrite(level, table).map(Some);
         }
         let path = self.context.table_path(table.number());
@@ -112,6 +112,64 @@ impl TableExport<'_> {
             class: IoClass::Other,
             bytes_per_sync: BYTES_PER_SYNC,
             ..TableBuilderConfig::new(path)
+        }
+    }
+}
+
+/// Whether the table has range tombstones that go on beyond its bounds, where they say nothing: whoever takes the file without
+/// the MANIFEST's bounds would have them delete its neighbours' keys.
+fn reaches_out(table: &TableFile) -> Result<bool> {
+    let all = table.open()?.tombstones();
+    Ok(all.is_some_and(|all| !Arc::ptr_eq(&all, &table.meta.tombstones_inside(&all))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base::{FileNumber, SeqNo, ValueKind, key};
+    use vfs::{MemoryVfs, Vfs};
+
+    use super::*;
+    use crate::{Db, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
+
+    /// As RocksDB leaves it where a compaction cut a range tombstone over two tables.
+    #[test]
+    fn a_tombstone_that_reaches_out_of_its_table_deletes_nothing_of_its_neighbours() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        let (core, family) = (db.core(), db.default_family());
+        let path = core.context.table_path(FileNumber(900));
+        let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+        table.put(b"d", b"of the table").unwrap();
+        table.delete_range(b"c", b"z").unwrap();
+        let made = table.finish().unwrap();
+        let bounds = |largest| FileMeta {
+            number: FileNumber(900),
+            file_bytes: made.file_bytes,
+            smallest: key::encode(b"c", SeqNo::ZERO, ValueKind::RangeDeletion),
+            largest,
+            ..FileMeta::default()
+        };
+        let cut = bounds(key::encode(b"n", SeqNo::MAX, ValueKind::RangeDeletion));
+        let whole = bounds(key::encode(b"z", SeqNo::MAX, ValueKind::RangeDeletion));
+        for (meta, is_written_anew) in [(whole, false), (cut, true)] {
+            let dir = Path::new("/export").join(is_written_anew.to_string());
+            vfs.create_dir_all(Path::new("/export")).unwrap();
+            let staging = Staging::begin(vfs.clone(), &dir).unwrap();
+            let (context, options) = (&*core.context, ExportOptions::default());
+            let export = TableExport { context, staging: &staging, family: FamilyRules::of(&family), options };
+            assert_eq!(export.bring(6, &family.tables().file(meta)).unwrap().is_some(), is_written_anew);
+            staging.commit().unwrap();
+        }
+        db.put(&family, b"p", b"of its neighbour", &WriteOptions::default()).unwrap();
+        let exported = Path::new("/export/true").join(file_name::format(FileType::Table, FileNumber(900)));
+        let as_import = IngestOptions { allow_db_generated_files: true, ..IngestOptions::default() };
+        db.ingest(&family, &[exported], &as_import).unwrap();
+        for (key, is_there) in [("d", true), ("p", true), ("e", false)] {
+            let found = db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(found.is_some(), is_there, "{key}");
         }
     }
 }

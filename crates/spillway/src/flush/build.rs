@@ -55,6 +55,12 @@ pub(crate) fn needs_synced_log(plan: &FlushPlan) -> bool {
     plan.entries.len() != 1 || conversions.flatten().all(|conversion| conversion.sync_sst_file)
 }
 
+/// Whether a conversion of the plan, synced itself, will refer to values in the log: its writers are done.
+pub(crate) fn leaves_values(plan: &FlushPlan) -> bool {
+    let synced = plan.entries.iter().filter(|entry| entry.conversion().is_some_and(|way| way.sync_sst_file));
+    synced.filter_map(|entry| entry.value_logs()).any(|logs| !logs.shares().is_empty())
+}
+
 /// `None` where the plan is to be rewritten: from the start, or because its conversion failed and was undone. Its logs are
 /// there still (F1, F2): whatever the failure was, nothing has relied on what it left.
 fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
@@ -76,6 +82,11 @@ fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
 impl BuiltTable {
     fn rewritten(meta: FileMeta) -> Self {
         BuiltTable { meta, way: FlushWay::Rewrite, adopted: None, is_synced: true }
+    }
+
+    /// Whether a power loss would leave the table without the values that it refers to, were its logs not synced.
+    pub fn relies_on_logs(&self) -> bool {
+        self.is_synced && !self.meta.value_logs.is_empty()
     }
 
     /// Says that the table is part of its family now. What a converted memtable holds is the table's memory from then on, and

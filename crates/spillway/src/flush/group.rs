@@ -7,10 +7,11 @@ use base::extend::Event;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
+use crate::caught::caught;
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
-use crate::flush::build::{Built, build, needs_synced_log};
+use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log};
 use crate::flush::job::{FlushPlan, memtable_bytes};
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
@@ -42,7 +43,8 @@ impl Core {
     /// What kept one of them from ending; then none counts. Families dropped meanwhile are no error.
     pub(crate) fn flush_group(&self, plans: Vec<FlushPlan>) -> Result<()> {
         let plans: Vec<Arc<FlushPlan>> = plans.into_iter().map(Arc::new).collect();
-        let result = self.flush(&plans).map_err(|error| self.without_images(error, &plans));
+        // What a damaged image holds may make the caller's code panic.
+        let result = caught("a flush", || self.flush(&plans)).map_err(|error| self.without_images(error, &plans));
         let families: Vec<Arc<Family>> = plans.iter().map(|plan| plan.family.clone()).collect();
         let mut state = self.state.lock();
         state.flushes_running -= plans.len();
@@ -76,15 +78,17 @@ impl Core {
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let rewrites: Vec<Arc<FlushPlan>> = plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect();
         let is_missed = !self.leaves_nothing_behind(plans);
-        if is_missed && rewrites.iter().any(|plan| needs_synced_log(plan)) && !self.logs.is_synced_through(logged) {
+        let wants_log = is_missed && rewrites.iter().any(|plan| needs_synced_log(plan));
+        if (wants_log || rewrites.iter().any(|plan| leaves_values(plan))) && !self.logs.is_synced_through(logged) {
             self.sync_beside(logged);
         }
         let start = self.context.vfs.now();
         let tables = build_all(&self.context, &rewrites, &snapshots)?;
-        // No table is durable ahead of a log that is missed without it (F1). What was logged later is left to be written
-        // back in its own time.
+        // No table is durable ahead of a log that is missed without it, or that its values lie in (F1). What was logged
+        // later is left to be written back in its own time.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
-        if is_missed && has_synced || plans.iter().any(|plan| plan.has_ingests()) {
+        let refers = tables.iter().flatten().any(BuiltTable::relies_on_logs);
+        if is_missed && has_synced || refers || plans.iter().any(|plan| plan.has_ingests()) {
             self.logs.sync_through(logged, || logged)?;
         }
         let mut tables = tables.into_iter();
@@ -238,9 +242,8 @@ impl Build {
             }
             *stage = Stage::Claimed;
         }
-        let ending = Ending(self);
-        let result = build(context, &self.plan, snapshots);
-        ending.with(result);
+        // Whoever waits for it is told in any case.
+        self.end(caught("a flush", || build(context, &self.plan, snapshots)));
     }
 
     /// The result, once; waits for whoever builds it.
@@ -258,21 +261,5 @@ impl Build {
     fn end(&self, result: Result<Built>) {
         *self.stage.lock() = Stage::Done(Box::new(result));
         self.changed.notify_all();
-    }
-}
-
-/// A build under way: ends in an error where its thread panics, so that nobody waits for it for ever.
-struct Ending<'a>(&'a Build);
-
-impl Ending<'_> {
-    fn with(self, result: Result<Built>) {
-        self.0.end(result);
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.end(Err(Error::corruption("a flush panicked")));
     }
 }

@@ -111,6 +111,8 @@ impl Core {
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
         report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
+        // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
+        self.context.vfs.yield_now();
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
 use base::metrics::{Histogram, record};
+use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, Result};
 
-use super::placement::{Placed, Placement, TableProbe};
+use super::placement::{Cautious, Placed, Placement, TableProbe};
 use super::queued::QueuedIngest;
 use crate::compaction::Span;
 use crate::context::Context;
@@ -218,15 +219,14 @@ fn place_all(
     if let Some(tombstone) = plan.ingests().find_map(QueuedIngest::excise) {
         // What comes in from behind is to be hidden by the excise, whenever it comes: that takes a tombstone.
         let hides = options.cf_allow_ingest_behind || snapshots.snapshots.iter().any(|seq| *seq < tombstone.seq);
-        if !hides {
-            let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
-            linked.excised = excise::plan(ground.version, span, &mut || context.numbers.take())?;
-            excised = Some(excised_version(plan, ground.version, &linked.excised)?);
+        if let Some(taken_out) = (!hides).then(|| plan_excise(context, ground.version, &tombstone)).flatten() {
+            excised = Some(excised_version(plan, ground.version, &taken_out)?);
+            linked.excised = taken_out;
         } else if let Some(table) = rewrite::write_tombstone(context, plan, snapshots, tombstone)? {
             linked.written.push(table);
         }
     }
-    let probe = TableProbe::uncached(plan.family.order().user.clone());
+    let probe = Cautious(TableProbe::uncached(plan.family.order().user.clone()));
     let mut placement = Placement::new(excised.as_ref().unwrap_or(ground.version), &options, ground.taken);
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
     let mut flushed = ground.flushed.iter();
@@ -246,6 +246,13 @@ fn place_all(
     linked.flushed = ground.flushed.iter().flatten().map(|file| file.number()).collect();
     linked.placed = placement.placed();
     Ok(())
+}
+
+/// What an excise takes out; `None` where a table has to be read for that and cannot be. A tombstone says the same.
+fn plan_excise(context: &Context, version: &Version, tombstone: &RangeTombstone) -> Option<ExcisePlan> {
+    let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
+    let planned = excise::plan(version, span, &mut || context.numbers.take());
+    planned.inspect_err(|error| tracing::warn!(%error, "an excise leaves its span to a range tombstone")).ok()
 }
 
 /// The version without what an excise takes out: where its ingest's tables are to be placed.

@@ -1,51 +1,193 @@
 //! How long writers waited because of ingests: in mode `blocking` and `flush-first` at the gate, in mode `direct` at a
-//! latch, and in every mode, at the most, from when the ingest took the commit lock until it was in the log: whoever is
-//! numbered behind it is not visible before.
+//! latch; and in every mode, briefly, for the commit lock while an ingest has it, and behind the ingest's numbers, which are
+//! visible once it is in the log.
 //!
 //! Not counted: the state lock, which a writer takes where it replaces a full memtable, and the ingest that joins the queues
-//! a little longer than the commit lock.
+//! a little longer than the commit lock; and all locks of a large batch, which joins the queues as an ingest does.
 
+use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use base::{Result, SeqNo};
+use parking_lot::MutexGuard;
+
+use crate::core::{CommitState, Core};
+use crate::write::join::Given;
+
+/// About what an ingest takes from its lock to the log. No longer: it may be without a processor because of who looks.
+const AWAKE: Duration = Duration::from_micros(30);
+
+/// Looks between two at the clock: a pause takes 5 to 50 nanoseconds, by processor.
+const LOOKS_PER_CLOCK: u32 = 32;
+
+/// Also where the clock stands still.
+const CLOCKS_MAX: u32 = 1000;
 
 /// What writers waited for ingests, since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestWaitReport {
-    /// Writes that an ingest stopped: at a latch or the gate. Those behind its numbers are not counted here.
+    /// Writes that an ingest stopped: at a latch or the gate.
     pub waits: u64,
     /// How long those waited together.
     pub total: Duration,
-    /// The longest that any writer can have waited because of one ingest, behind its numbers or at the commit lock included.
+    /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for an ingest with smaller
+    /// numbers to be visible.
+    pub brief_waits: u64,
+    /// How long those waited together.
+    pub brief_total: Duration,
+    /// The longest that one write waited, of either kind.
     pub longest: Duration,
+    /// The longest that one could have waited briefly: from when an ingest took the commit lock until it was in the log.
+    pub longest_window: Duration,
 }
 
 /// The counters behind it.
 #[derive(Default)]
 pub(crate) struct IngestWaits {
-    waits: AtomicU64,
+    stops: Waits,
+    brief: Waits,
+    longest_window_nanos: AtomicU64,
+    /// Odd while an ingest has the commit lock. Written under it.
+    lock_turns: AtomicU64,
+    /// The numbers of the ingest that took some last: the last before, and its last. Written under the commit lock.
+    newest: [AtomicU64; 2],
+}
+
+#[derive(Default)]
+struct Waits {
+    count: AtomicU64,
     total_nanos: AtomicU64,
     longest_nanos: AtomicU64,
 }
 
-impl IngestWaits {
-    /// A writer waited so long.
-    pub fn count(&self, wait: Duration) {
-        self.waits.fetch_add(1, Ordering::Relaxed);
+impl Waits {
+    fn count(&self, wait: Duration) {
+        self.count.fetch_add(1, Ordering::Relaxed);
         self.total_nanos.fetch_add(nanos(wait), Ordering::Relaxed);
-        self.bound(wait);
+        self.longest_nanos.fetch_max(nanos(wait), Ordering::Relaxed);
+    }
+}
+
+/// To be dropped before the commit lock is.
+pub(crate) struct LockTurn<'a>(&'a AtomicU64);
+
+impl Drop for LockTurn<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl IngestWaits {
+    /// A writer was stopped for so long.
+    pub fn count(&self, wait: Duration) {
+        self.stops.count(wait);
     }
 
-    /// Writers may have waited as long as that, and no longer: the commit lock was held, or numbers were not visible.
-    pub fn bound(&self, wait: Duration) {
-        self.longest_nanos.fetch_max(nanos(wait), Ordering::Relaxed);
+    /// A writer waited for so long for the commit lock and to be visible; nothing where it did not.
+    #[inline]
+    pub fn count_brief(&self, wait: Duration) {
+        if !wait.is_zero() {
+            self.brief.count(wait);
+        }
+    }
+
+    /// Writers may have waited as long as that behind one ingest, and no longer.
+    pub fn bound(&self, window: Duration) {
+        self.longest_window_nanos.fetch_max(nanos(window), Ordering::Relaxed);
+    }
+
+    /// An ingest has the commit lock, as long as what is returned lives.
+    pub fn turn(&self) -> LockTurn<'_> {
+        self.lock_turns.fetch_add(1, Ordering::Release);
+        LockTurn(&self.lock_turns)
+    }
+
+    /// An ingest took numbers. Under the commit lock.
+    pub fn note_numbers(&self, given: &Given) {
+        let [before, last] = &self.newest;
+        last.store(given.last.0, Ordering::Release);
+        before.store(given.before.0, Ordering::Release);
+    }
+
+    /// The numbers of the newest ingest. Where another takes some meanwhile, from the one's first to the other's last.
+    fn newest(&self) -> (SeqNo, SeqNo) {
+        let [before, last] = &self.newest;
+        let before = SeqNo(before.load(Ordering::Acquire));
+        (before, SeqNo(last.load(Ordering::Acquire)))
     }
 
     pub fn report(&self) -> IngestWaitReport {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let time = |counter: &AtomicU64| Duration::from_nanos(load(counter));
         IngestWaitReport {
-            waits: self.waits.load(Ordering::Relaxed),
-            total: Duration::from_nanos(self.total_nanos.load(Ordering::Relaxed)),
-            longest: Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed)),
+            waits: load(&self.stops.count),
+            total: time(&self.stops.total_nanos),
+            brief_waits: load(&self.brief.count),
+            brief_total: time(&self.brief.total_nanos),
+            longest: time(&self.stops.longest_nanos).max(time(&self.brief.longest_nanos)),
+            longest_window: time(&self.longest_window_nanos),
         }
+    }
+}
+
+impl Core {
+    /// Takes the commit lock for a write; `waited` grows by what that took where an ingest had it meanwhile.
+    #[inline]
+    pub(crate) fn lock_commit(&self, waited: &mut Duration) -> MutexGuard<'_, CommitState> {
+        self.commit.try_lock().unwrap_or_else(|| self.wait_for_commit_lock(waited))
+    }
+
+    #[cold]
+    fn wait_for_commit_lock(&self, waited: &mut Duration) -> MutexGuard<'_, CommitState> {
+        let turns = || self.ingest_waits.lock_turns.load(Ordering::Acquire);
+        let (turn, start) = (turns(), self.context.vfs.now());
+        let awake = (turn % 2 == 1).then(|| self.look_awake(start, || self.commit.try_lock())).flatten();
+        let guard = awake.unwrap_or_else(|| self.commit.lock());
+        if turn % 2 == 1 || turns() != turn {
+            *waited += self.context.vfs.now().saturating_sub(start);
+        }
+        guard
+    }
+
+    /// Waits until everything up to `seq`, which a write has, is visible; `waited` grows by what of that an ingest took.
+    ///
+    /// # Errors
+    /// As [`Pipeline::wait_visible`](crate::write::pipeline::Pipeline::wait_visible).
+    #[inline]
+    pub(crate) fn wait_written(&self, seq: SeqNo, waited: &mut Duration) -> Result<()> {
+        if self.pipeline.visible() >= seq { Ok(()) } else { self.wait_behind_others(seq, waited) }
+    }
+
+    #[cold]
+    fn wait_behind_others(&self, seq: SeqNo, waited: &mut Duration) -> Result<()> {
+        let (before, last) = self.ingest_waits.newest();
+        if self.pipeline.visible() < last && last < seq {
+            // Others' writes before the ingest are not its doing.
+            self.pipeline.wait_visible(before)?;
+            let start = self.context.vfs.now();
+            self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
+            self.pipeline.wait_visible(last)?;
+            *waited += self.context.vfs.now().saturating_sub(start);
+        }
+        self.pipeline.wait_visible(seq)
+    }
+
+    /// Looks for a while without giving the processor away. An ingest takes tens of microseconds from its lock to the log,
+    /// and a thread that yields to a job comes back at the kernel's next tick, after milliseconds.
+    fn look_awake<R>(&self, start: Duration, look: impl Fn() -> Option<R>) -> Option<R> {
+        for _ in 0..CLOCKS_MAX {
+            for _ in 0..LOOKS_PER_CLOCK {
+                if let found @ Some(_) = look() {
+                    return found;
+                }
+                hint::spin_loop();
+            }
+            if self.context.vfs.now().saturating_sub(start) > AWAKE {
+                break;
+            }
+        }
+        None
     }
 }
 

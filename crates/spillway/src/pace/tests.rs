@@ -46,7 +46,7 @@ fn a_job_rests_for_a_multiple_of_its_work_while_the_log_is_synced() {
 }
 
 #[test]
-fn nothing_rests_that_is_behind_or_beside_no_sync() {
+fn nothing_rests_that_is_behind_or_beside_nobody() {
     let never_synced = pace();
     assert!(is_about(rest_after(&never_synced.pacer(IoClass::Flush), MILLISECOND), Duration::ZERO));
     let pace = synced_pace();
@@ -56,6 +56,31 @@ fn nothing_rests_that_is_behind_or_beside_no_sync() {
     pace.set_behind(false);
     assert!(is_about(rest_after(&pacer, MILLISECOND), MILLISECOND));
     assert!(is_about(rest_after(&pacer, SYNCED_LATELY), Duration::ZERO), "the last sync is long past");
+}
+
+#[test]
+fn jobs_rest_beside_writers_that_do_not_fill_memtables_fast() {
+    let pace = pace();
+    let pacer = pace.pacer(IoClass::Flush);
+    let rests = || !is_about(rest_after(&pacer, MILLISECOND), Duration::ZERO);
+    let see = |visible: u64| pace.note_visible(SeqNo(visible), pace.vfs.now());
+    pace.vfs.sleep(MILLISECOND);
+    see(7);
+    assert!(rests());
+    pace.vfs.sleep(WRITTEN_LATELY);
+    see(7);
+    assert!(!rests(), "nothing was written since");
+    see(8);
+    assert!(rests());
+    pace.note_replaced(pace.vfs.now());
+    assert!(rests(), "one memtable in a long time");
+    pace.note_replaced(pace.vfs.now());
+    assert!(!rests(), "two in a short one");
+    pace.vfs.sleep(FILLS_FAST);
+    see(9);
+    assert!(rests());
+    pace.note_replaced(pace.vfs.now());
+    assert!(rests(), "the one before is long past");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
@@ -24,6 +25,8 @@ struct Numbered {
     first: SeqNo,
     last: SeqNo,
     record: Option<(Arc<ActiveLog>, Reservation)>,
+    /// How long ingests kept the commit lock from it.
+    waited: Duration,
 }
 
 /// Why a write could not be numbered just now; what it waits for is off the lock.
@@ -60,7 +63,7 @@ impl Core {
             return self.write_large(batch, &set, options);
         }
         let mut parts = admission::summarise(batch, &set, options)?;
-        let numbered = self.number(batch, &mut parts, options)?;
+        let mut numbered = self.number(batch, &mut parts, options)?;
         let unfinished = Unfinished::new(self, numbered.ticket);
         if let Some((log, reservation)) = &numbered.record {
             let header = batch::header(numbered.first, batch.count());
@@ -78,7 +81,8 @@ impl Core {
         });
         insert(batch, &parts, numbered.first, logged);
         unfinished.finish();
-        self.pipeline.wait_visible(numbered.last)?;
+        self.wait_written(numbered.last, &mut numbered.waited)?;
+        self.ingest_waits.count_brief(numbered.waited);
         if let Some((log, at)) = &numbered.record {
             self.mark_if_due(numbered.last, log.position(at), || log.position_behind(at));
         }
@@ -94,9 +98,10 @@ impl Core {
     fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Numbered> {
         let backoff = Backoff::new();
         let mut clearance = Clearance::default();
+        let mut waited = Duration::ZERO;
         loop {
             self.reserve_memtables(parts, &mut clearance, options)?;
-            match self.try_number(batch, parts, &clearance, options)? {
+            match self.try_number((batch, options), parts, &clearance, &mut waited)? {
                 Ok(numbered) => return Ok(numbered),
                 Err(Retry::MemtableSwitched) => {}
                 Err(Retry::Latched) => {
@@ -122,14 +127,14 @@ impl Core {
     /// The whole of the commit lock: O(1) in everything but the number of families in the batch (C3).
     fn try_number(
         &self,
-        batch: &WriteBatch,
+        (batch, options): (&WriteBatch, &WriteOptions),
         parts: &Parts<'_>,
         clearance: &Clearance<'_>,
-        options: &WriteOptions,
+        waited: &mut Duration,
     ) -> Result<Result<Numbered, Retry>> {
         // Made before the lock is taken: under it they are only stored.
         let bounds: SmallVec<[KeyBounds; 2]> = parts.iter().map(Part::bounds).collect();
-        let mut commit = self.commit.lock();
+        let mut commit = self.lock_commit(waited);
         if !self.latches.lets_pass(clearance) {
             return Ok(Err(Retry::Latched));
         }
@@ -155,7 +160,7 @@ impl Core {
         commit.last_seq = last;
         let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
         let ticket = self.pipeline.enter(last, log_end, &bounds);
-        Ok(Ok(Numbered { ticket, first, last, record }))
+        Ok(Ok(Numbered { ticket, first, last, record, waited: *waited }))
     }
 }
 

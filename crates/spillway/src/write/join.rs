@@ -217,15 +217,19 @@ impl Core {
         let mut staged = self.stage(request.joining, &mut state)?;
         let mut old_views = Vec::with_capacity(staged.len());
         let mut commit = self.commit.lock();
+        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
         let joined_at = self.context.vfs.now();
         let (given, record) = match self.give(request, clearance, &mut staged, (&mut state, &commit))? {
             Ok(given) => given,
             Err(retry) => {
-                drop(commit);
+                drop((turn, commit));
                 return Ok(Err((retry, self.context.vfs.now().saturating_sub(joined_at))));
             }
         };
         commit.last_seq = given.last;
+        if turn.is_some() {
+            self.ingest_waits.note_numbers(&given);
+        }
         (request.noted)(&given);
         for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
             // Before its record is written: whoever finds the memtable alone would miss what joins.
@@ -240,7 +244,7 @@ impl Core {
             old_views.push(self.place(joining, staged, &given, family));
         }
         let joined_for = self.context.vfs.now().saturating_sub(joined_at);
-        drop::<parking_lot::MutexGuard<'_, CommitState>>(commit);
+        drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
         let mut wants = false;
         for joining in request.joining.iter() {
             let Some(family) = state.families.get(&joining.family.id()) else { continue };

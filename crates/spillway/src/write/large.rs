@@ -3,6 +3,7 @@
 //! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
@@ -95,7 +96,12 @@ impl Core {
         }
         unfinished.finish();
         let last = joined.given.last;
-        self.pipeline.wait_visible(last)?;
+        let mut waited = Duration::ZERO;
+        self.wait_written(last, &mut waited)?;
+        self.ingest_waits.count_brief(waited);
+        if file.is_some() && self.are_logs_over_limit() {
+            self.flush_for_log_limit(); // the current log may be long in filling up
+        }
         self.flush_written(&parts, last, options)?;
         if options.sync {
             self.sync_write(joined.given.log_end)?;
@@ -161,15 +167,7 @@ impl Core {
     /// Writes the batch as the only record of a log, durable before the record that commits it can be.
     fn log_of_its_own(&self, batch: &WriteBatch) -> Result<Arc<ActiveLog>> {
         let log = self.logs.create_for_batch(self.context.numbers.take(), batch.len() as u64)?;
-        let too_long = || Error::invalid_argument("a batch is longer than 4 GiB");
-        let reservation = log.file.try_reserve(batch.len()).ok_or_else(too_long)?;
-        let header = batch::header(SeqNo::ZERO, batch.count());
-        log.file.append(&reservation, RecordKind::Batch, &[&header, batch.body()])?;
-        if let Some(end) = log.file.seal() {
-            log.file.append(&end, RecordKind::End, &[])?;
-            log.file.publish(end.end());
-        }
-        log.file.sync()?;
+        fill(&log, batch).inspect_err(|_| self.logs.discard(&log))?; // no record will name it
         Ok(log)
     }
 
@@ -196,6 +194,19 @@ impl Core {
             },
         })
     }
+}
+
+/// Appends the batch to a log of its own, ends that, and syncs it.
+fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
+    let too_long = || Error::invalid_argument("a batch is longer than 4 GiB");
+    let reservation = log.file.try_reserve(batch.len()).ok_or_else(too_long)?;
+    let header = batch::header(SeqNo::ZERO, batch.count());
+    log.file.append(&reservation, RecordKind::Batch, &[&header, batch.body()])?;
+    if let Some(end) = log.file.seal() {
+        log.file.append(&end, RecordKind::End, &[])?;
+        log.file.publish(end.end());
+    }
+    log.file.sync().map(drop)
 }
 
 /// The record that commits a batch, but for its number.

@@ -97,6 +97,7 @@ impl Core {
             return;
         }
         let windows = self.windows();
+        self.context.pace.note_visible(self.pipeline.visible(), self.context.vfs.now());
         for _ in 0..STEPS_MAX {
             self.logs.keep_present(&self.log_pace);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();

@@ -101,6 +101,7 @@ impl Core {
             return Ok(());
         }
         let old_view = self.install_memtable(switched, made);
+        self.context.pace.note_replaced(self.context.vfs.now());
         if switched.is_behind() {
             self.context.pace.set_behind(true); // until a version says otherwise
         }

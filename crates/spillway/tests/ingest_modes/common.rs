@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::extend::{Event, EventListener};
 use parking_lot::Mutex;
-use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
+use spillway::vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs, read_all};
 use spillway::{
     Db, Error, Family, FamilyOptions, IngestMode, IngestOptions, IngestReport, IngestRequest, OpenOptions,
     OtherFamilies, ReadOptions, Snapshot, TableWriter, WriteOptions,
@@ -83,6 +83,22 @@ impl World {
         let db = Db::open(root.join("db"), &options).expect("open");
         let family = db.default_family();
         World { vfs, db: Arc::new(db), family, hook, options, root, _dir: None }
+    }
+
+    /// Overwrites what lies in the data blocks of every table. Closes the database.
+    pub fn damage_tables(&self) {
+        self.db.close().expect("closed");
+        let dir = self.root.join("db");
+        for file in self.vfs.read_dir(&dir).expect("there").iter().filter(|name| name.ends_with(".sst")) {
+            let path = dir.join(file);
+            let mut bytes = read_all(&*self.vfs, &path, u64::MAX, IoClass::Other).expect("readable");
+            let half = bytes.len() / 2;
+            bytes.iter_mut().take(half).for_each(|byte| *byte ^= 0xa5);
+            self.vfs.remove_file(&path).expect("removed");
+            let mut file = self.vfs.create(&path, IfExists::Fail).expect("created");
+            file.append(&bytes, IoClass::Other).expect("written");
+            file.sync(IoClass::Other).expect("synced");
+        }
     }
 
     pub fn reopen(&mut self) {

@@ -102,6 +102,18 @@ fn what_an_excise_took_from_the_last_level_comes_free_by_itself() {
 }
 
 #[test]
+fn it_comes_free_where_level_0_is_the_only_one() {
+    let world = World::with(|options| options.families[0].1.num_levels = 1);
+    let file = world.table("0", 0..KEYS, &value());
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    excise_all_but(&world, 1, IngestMode::Flushable);
+    world.db.wait_for_compaction().expect("waited");
+    assert!(world.db.live_files().iter().all(|file| !file.is_virtual));
+    assert!(file_bytes(&world) < TABLE_BYTES / 2);
+    assert!(world.contents().into_keys().eq([name(0)]));
+}
+
+#[test]
 fn threads_free_what_an_excise_took() {
     const LONG: Duration = Duration::from_secs(60);
     for ingest in MODES {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::metrics::Ticker;
 use parking_lot::Mutex;
-use spillway::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest};
+use spillway::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest, ReadOptions};
 
 use super::common::{MODES, World, mode, name};
 
@@ -76,5 +76,31 @@ fn the_tombstone_of_an_excise_is_no_ingested_table() {
         let tombstones = world.db.levels(&world.family)[0].files;
         assert_eq!((tombstones, &**told.lock(), counts(&world)), (1, &[][..], [0; 3]), "{ingest:?}");
         drop(snapshot);
+    }
+}
+
+/// Whatever an ingest meets that cannot be read, it is placed above, and nothing else comes of it.
+#[test]
+fn tables_are_placed_above_one_that_cannot_be_read() {
+    for (ingest, excises) in MODES.into_iter().flat_map(|ingest| [(ingest, false), (ingest, true)]) {
+        let mut world = World::with(|options| {
+            options.families.iter_mut().for_each(|(_, family)| family.disable_auto_compactions = true);
+        });
+        world.put_all(0..1000, "old");
+        world.flush();
+        world.db.compact_range(&world.family, None, None, &CompactRangeOptions::default()).expect("compacted");
+        world.damage_tables();
+        world.reopen();
+        let excise = excises.then(|| (name(300).into_bytes(), name(400).into_bytes()));
+        let files = vec![world.table("over", 350..360, "new")];
+        let request = IngestRequest { excise, ..IngestRequest::new(world.family.clone(), files) };
+        world.db.ingest_all(&[request], &mode(ingest)).expect("ingested");
+        world.flush();
+        for _ in 0..3 {
+            world.put(2000, "goes on");
+            let found = world.db.get(&world.family, name(355).as_bytes(), &ReadOptions::default()).expect("readable");
+            assert!(found.is_some_and(|value| value.starts_with(b"new")), "{ingest:?}, {excises}");
+            world.reopen();
+        }
     }
 }

@@ -110,16 +110,16 @@ fn the_file_of_a_large_batch_outlives_a_restart_that_passes_its_log_over() {
 
 #[test]
 fn a_damaged_memtable_that_was_restored_gives_way_to_the_log() {
-    for memtable in MEMTABLES {
+    for (memtable, log_index) in MEMTABLES.into_iter().flat_map(|memtable| [(memtable, false), (memtable, true)]) {
         let vfs = MemoryVfs::new(11);
-        let db = Db::open("/db", &options(vfs.clone(), memtable, false)).unwrap();
+        let db = Db::open("/db", &options(vfs.clone(), memtable, log_index)).unwrap();
         (0..300).for_each(|n| db.write(&batch(&db, n), &WriteOptions::default()).map(drop).unwrap());
         let expected = contents(&db);
         let mut given_way = 0;
         for place in 1..40 {
             let killed = vfs.crash_clone(3, CrashPolicy::ProcessKilled);
             damage_images(&killed, place * 4096 + 200);
-            let Ok(left) = Db::open("/db", &options(killed.clone(), memtable, false)) else {
+            let Ok(left) = Db::open("/db", &options(killed.clone(), memtable, log_index)) else {
                 panic!("{memtable} {place}: does not open");
             };
             let restored = property(&left, "spillway.memtables-restored");
@@ -128,11 +128,43 @@ fn a_damaged_memtable_that_was_restored_gives_way_to_the_log() {
             assert!(restored > 0 && error.to_string().contains("open again"), "{memtable} {place}: {error}");
             let _ = left.close();
             drop(left);
-            let again = Db::open("/db", &options(killed, memtable, false)).unwrap();
+            let again = Db::open("/db", &options(killed, memtable, log_index)).unwrap();
             assert!(contents(&again) == expected, "{memtable} {place}");
             again.flush(&[&again.default_family(), &again.family("second").unwrap()]).unwrap();
             assert!(contents(&again) == expected, "{memtable} {place}: flushed");
             given_way += 1;
+        }
+        assert!(given_way > 0, "{memtable}");
+    }
+}
+
+/// A family without images has all of the log read, and a limit that it exceeds has all of it flushed at once.
+#[test]
+fn a_damaged_memtable_that_replay_flushes_gives_way_to_the_log() {
+    for (memtable, log_index) in MEMTABLES.into_iter().flat_map(|memtable| [(memtable, false), (memtable, true)]) {
+        let opened = |vfs: &Arc<MemoryVfs>, total_bytes| {
+            let mut options = options(vfs.clone(), memtable, log_index);
+            for (_, family) in options.families.iter_mut().filter(|(name, _)| name == "second") {
+                family.memtable_factory = "skip_list".into();
+            }
+            options.db.max_total_wal_size = total_bytes;
+            Db::open("/db", &options)
+        };
+        let vfs = MemoryVfs::new(11);
+        let db = opened(&vfs, 0).unwrap();
+        (0..300).for_each(|n| db.write(&batch(&db, n), &WriteOptions::default()).map(drop).unwrap());
+        let expected = contents(&db);
+        let whole = opened(&vfs.crash_clone(3, CrashPolicy::ProcessKilled), 1).unwrap();
+        assert!(property(&whole, "spillway.memtables-restored") > 0 && contents(&whole) == expected, "{memtable}");
+        let mut given_way = 0;
+        for place in 1..40 {
+            let killed = vfs.crash_clone(3, CrashPolicy::ProcessKilled);
+            damage_images(&killed, place * 4096 + 200);
+            let left = opened(&killed, 1).unwrap_or_else(|error| panic!("{memtable} {place}: {error}"));
+            if property(&left, "spillway.memtables-restored") == 0 {
+                assert!(contents(&left) == expected, "{memtable} {place}");
+                given_way += 1;
+            }
         }
         assert!(given_way > 0, "{memtable}");
     }

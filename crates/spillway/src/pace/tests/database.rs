@@ -86,6 +86,11 @@ impl World {
         }
     }
 
+    /// As if writers had filled two memtables.
+    fn fill_fast(&self) {
+        (0..2).for_each(|_| self.pace().note_replaced(self.db.core().context.vfs.now()));
+    }
+
     fn rested_us(&self) -> u64 {
         self.statistics.count(Ticker::BackgroundRestMicros)
     }
@@ -104,6 +109,7 @@ impl World {
 fn a_database_s_jobs_rest_beside_writers_that_sync() {
     let rested_us = |write: &WriteOptions, paced: bool| {
         let world = World::new(|options, _| options.db.pace_background_writes = paced);
+        world.fill_fast();
         world.put(0, write);
         world.flush_unawaited();
         world.rested_us()
@@ -112,6 +118,7 @@ fn a_database_s_jobs_rest_beside_writers_that_sync() {
     assert_eq!(rested_us(&WriteOptions::default(), true), 0, "nobody synced");
     assert_eq!(rested_us(&WriteOptions::synced(), false), 0, "switched off");
     let world = World::new(|_, _| {});
+    world.fill_fast();
     world.put(0, &WriteOptions::default());
     world.db.sync_log().unwrap();
     world.flush_unawaited();
@@ -119,8 +126,20 @@ fn a_database_s_jobs_rest_beside_writers_that_sync() {
 }
 
 #[test]
+fn a_database_s_jobs_rest_beside_slow_writers_once_upkeep_saw_them() {
+    let world = World::new(|_, _| {});
+    world.put(0, &WriteOptions::default());
+    while world.pace().written_us.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
+    }
+    world.flush_unawaited();
+    assert!(world.rested_us() > 0);
+}
+
+#[test]
 fn a_flush_does_not_rest_for_a_sync_of_its_own() {
     let world = World::new(|_, _| {});
+    world.fill_fast();
     let other = world.db.create_family("other", FamilyOptions::default()).unwrap();
     world.db.put(&other, b"key", b"needs the log", &WriteOptions::default()).unwrap();
     for key in 0..3 {
