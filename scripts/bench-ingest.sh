@@ -4,7 +4,9 @@
 #     scripts/bench-ingest.sh [overlap|writers|load ...]      all three where none is named
 #
 # To try the script, SECONDS_PER_RUN, ROUNDS, ROWS and SYNC_RATE make it smaller, and RESULTS is another folder than
-# bench/results, of which nothing is drawn. With the defaults and two processors, overlap takes about 1 minute, writers 9, load 1.
+# bench/results, of which nothing is drawn. With the defaults and two processors, overlap takes about 1 minute, writers 12, load 1.
+# Runs of writers during which the machine's host gives more than STOLEN_MAX percent of the processors to others are made again, each
+# up to ten times: on a host that is always busy, set it to 100.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +14,7 @@ seconds=${SECONDS_PER_RUN:-4}
 rounds=${ROUNDS:-10}
 rows=${ROWS:-1000000}
 sync_rate=${SYNC_RATE:-1000}
+stolen_max=${STOLEN_MAX:-1}
 results=${RESULTS:-bench/results}
 work=${WORK:-$(mktemp -d)}
 bin=${CARGO_TARGET_DIR:-target}/release/spillway-bench
@@ -34,7 +37,7 @@ run_overlap() {
 # writers LOAD SYNC MODES: pairs of runs with and without ingests.
 writers() {
     ingest --part=writers --loads="$1" --sync="$2" --mode="$3" --seconds="$seconds" --warmup=0.3 --rounds="$rounds" \
-        --sync_rate="$sync_rate" --copy
+        --sync_rate="$sync_rate" --stolen_max="$stolen_max" --copy
 }
 
 run_writers() {

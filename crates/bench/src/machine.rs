@@ -41,6 +41,14 @@ impl Machine {
     }
 }
 
+/// Processor time that the host of this machine, where it is a virtual one, gave to others since it started, all processors
+/// together; zero where the kernel does not tell.
+pub fn stolen_time(vfs: &dyn Vfs) -> Duration {
+    let stat = proc_text(vfs, "/proc/stat").unwrap_or_default();
+    let ticks = stat.lines().next().and_then(|line| line.split_whitespace().nth(8)?.parse::<u64>().ok());
+    Duration::from_millis(ticks.unwrap_or_default() * 1000 / rustix::param::clock_ticks_per_second().max(1))
+}
+
 /// Where, when and with what code something was measured.
 pub struct Occasion {
     pub machine: Machine,

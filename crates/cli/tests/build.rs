@@ -58,6 +58,7 @@ fn every_format_makes_the_tables_that_load_makes_a_database_of() {
         ("b;1\na;2\n", &["--format", "csv", "--no-header", "--delimiter", ";", "--key", "2"]),
         ("k\tv\nb\t\"x\na\t1\n", &["--format", "tsv", "--key", "k"]),
         (ndjson, &["--format", "ndjson", "--key", "id,t"]),
+        ("\u{feff}{\"id\": \"marked\"}\n", &["--format", "ndjson", "--key", "id"]),
         ("b\t2\r\na\t1\tx\nb\t3\n", &["--format", "kv"]),
         ("ff00\t0d0a\n6b\t\n00\t01\n", &["--format", "kv", "--hex"]),
     ] {

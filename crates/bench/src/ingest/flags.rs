@@ -159,6 +159,8 @@ flags::flags! {
     keys: KeyShape = KeyShape::Numbers;
     /// writers: a write is waited for in sleep until so many microseconds before its time, then awake.
     spin_us: u64 = 25;
+    /// writers: percent of the processors' time; a run during which the machine's host gave more to others is made again, up to ten times.
+    stolen_max: f64 = 100.0;
     /// writers: the databases of the last round stay, each in the folder of its load and mode.
     keep: bool = false;
     /// load: rows of the data set.

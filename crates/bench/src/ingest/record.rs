@@ -62,6 +62,10 @@ pub struct WritersRecord {
     pub max_us: f64,
     /// The longest that the engine counted a writer as waiting because of an ingest.
     pub ingest_wait_max_us: f64,
+    /// The longest that one could have waited behind an ingest: from when it took the commit lock until it was logged. Before
+    /// there was this field, it was `ingest_wait_max_us` that said so.
+    #[serde(default)]
+    pub ingest_window_max_us: f64,
     /// Of the calls that ingested, from the call to its return.
     pub ingest_p50_us: f64,
     pub ingest_max_us: f64,
@@ -73,6 +77,12 @@ pub struct WritersRecord {
     pub writes: u64,
     /// Of all processors, the generator's waiting included.
     pub cpu_percent: f64,
+    /// Of all processors' time during the run, what the machine's host gave to others.
+    #[serde(default)]
+    pub stolen_percent: f64,
+    /// How often the run was made before, and more than `--stolen_max` taken.
+    #[serde(default)]
+    pub repeats: u32,
     #[serde(flatten)]
     pub setting: Setting,
 }
@@ -114,7 +124,7 @@ impl IngestRecord {
             ),
             IngestRecord::Writers(r) => format!(
                 "writers  {:<5}  {:<7}  {:<11}  round {:>2}  p50 {:>7.1}  p99 {:>8.1}  p99.9 {:>8.1}  p99.99 {:>8.1}  max {:>8.1} us  \
-                 {:>3} ingests (p50 {:>8.1} us), longest wait for one {:>7.1} us, CPU {:>2.0} %",
+                 {:>3} ingests (p50 {:>8.1} us), longest wait for one {:>7.1} us (window {:>6.1}), CPU {:>2.0} % (stolen {:.1})",
                 r.tables,
                 if r.sync { "sync" } else { "no sync" },
                 r.mode,
@@ -127,7 +137,9 @@ impl IngestRecord {
                 r.ingests,
                 r.ingest_p50_us,
                 r.ingest_wait_max_us,
-                r.cpu_percent
+                r.ingest_window_max_us,
+                r.cpu_percent,
+                r.stolen_percent
             ),
             IngestRecord::Load(r) => format!(
                 "load     {:<22}  round {:>2}  {:>7.2} s  {:>9.0} rows/s  {:>7.1} MB/s  CPU {:>6.2} s",

@@ -88,7 +88,9 @@ fn writers_run_with_and_without_ingests_by_turns_and_are_pictured() -> Result<()
         assert_eq!(run.ingests > 0, run.mode != NONE, "{run:?}");
         assert!(run.ingests <= if run.tables == "big" { 2 } else { 4 }, "{run:?}");
         assert!(run.p50_us > 0.0 && run.p50_us <= run.p99_us && run.p9999_us <= run.max_us, "{run:?}");
-        assert_eq!(run.ingest_wait_max_us > 0.0, run.mode == "flushable", "{run:?}");
+        assert_eq!(run.ingest_window_max_us > 0.0, run.mode == "flushable", "{run:?}");
+        assert!(run.ingest_wait_max_us == 0.0 || run.mode == "flushable", "{run:?}");
+        assert!(run.repeats == 0 && (0.0..=100.0).contains(&run.stolen_percent), "{run:?}");
         assert!(run.cpu_percent > 0.0 && run.tables_bytes > 0, "{run:?}");
     }
     assert!(text.contains("20 writes/s, synced; tables: big"), "{text}");

@@ -7,15 +7,17 @@ use base::{Error, Result};
 use spillway::{Db, Family};
 
 const LONGEST: &str = "spillway.ingest-longest-writer-wait-nanos";
+const WINDOW: &str = "spillway.ingest-longest-window-nanos";
 
-/// The longest that any writer can have waited because of an ingest since the database was opened: at the gate, at a latch,
-/// or for the commit lock.
+/// The longest that a writer waited because of an ingest since the database was opened, at the gate, at a latch, for the
+/// commit lock or behind its numbers; and the longest that one can have waited for the last two.
 ///
 /// # Errors
 /// `InvalidArgument`: the database does not tell.
-pub fn longest_wait(db: &Db, family: &Arc<Family>) -> Result<Duration> {
-    let nanos = db.int_property(family, LONGEST);
-    nanos
-        .map(Duration::from_nanos)
-        .ok_or_else(|| Error::invalid_argument(format!("the database has no property {LONGEST}")))
+pub fn longest_wait_and_window(db: &Db, family: &Arc<Family>) -> Result<(Duration, Duration)> {
+    let time = |property: &str| {
+        let nanos = db.int_property(family, property).map(Duration::from_nanos);
+        nanos.ok_or_else(|| Error::invalid_argument(format!("the database has no property {property}")))
+    };
+    Ok((time(LONGEST)?, time(WINDOW)?))
 }

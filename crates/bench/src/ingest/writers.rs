@@ -14,11 +14,11 @@ use vfs::{IfExists, IoClass, Vfs};
 use super::flags::{Bring, IngestFlags, Tables};
 use super::record::{NONE, WritersRecord};
 use super::tables::{Entries, KEY_BYTES, TableSet, family_options, is_value_of};
-use super::waits::longest_wait;
+use super::waits::longest_wait_and_window;
 use crate::flags::choices::Named;
 use crate::harness::processor_time;
 use crate::latency::Latencies;
-use crate::machine::Setting;
+use crate::machine::{Setting, stolen_time};
 use crate::open_loop::{Patience, Schedule, Turns, drive};
 use crate::work::threads::join;
 use crate::workload::KeyBuffer;
@@ -30,6 +30,12 @@ const LEAD: Duration = Duration::from_millis(20);
 const CHECKED_ONE_IN: u64 = 64;
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// How often a run is made again at the most.
+const REPEATS_MAX: u32 = 10;
+
+/// So many seconds at the most a run waits for one in which the host takes nothing.
+const QUIET_WAITS_MAX: u32 = 60;
 
 /// What goes on beside the writers.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +85,7 @@ pub fn run(
                 for turn in 0..modes.len() {
                     let Some(&beside) = modes.get((turn + round as usize) % modes.len()) else { continue };
                     let run = Run { flags, set: &set, tables, sync, beside, round };
-                    told(run.measure(vfs, setting).map_err(|e| e.context(run.name()))?)?;
+                    told(run.measure_undisturbed(vfs, setting).map_err(|e| e.context(run.name()))?)?;
                 }
             }
         }
@@ -97,6 +103,7 @@ struct Done {
     /// Some of the numbers that were written.
     written: Vec<u64>,
     cpu_percent: f64,
+    stolen_percent: f64,
 }
 
 impl Run<'_> {
@@ -117,19 +124,38 @@ impl Run<'_> {
         if self.sync { self.flags.sync_rate } else { self.flags.rate }
     }
 
+    /// Makes the run, again and again while the host takes more than it may: whatever the latencies were, so that nothing is
+    /// chosen by them.
+    fn measure_undisturbed(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<WritersRecord> {
+        let stolen_max = self.flags.stolen_max;
+        for repeats in 0.. {
+            if stolen_max < 100.0 {
+                wait_until_quiet(vfs.as_ref());
+            }
+            let record = self.measure(vfs, setting)?;
+            let counts = record.stolen_percent <= stolen_max || repeats == REPEATS_MAX;
+            if !counts || !self.flags.keep || self.round + 1 < self.flags.rounds {
+                Db::destroy(self.path(), None, vfs)?;
+            }
+            if counts {
+                return Ok(WritersRecord { repeats, ..record });
+            }
+        }
+        unreachable!("the loop ends by a return")
+    }
+
+    fn path(&self) -> PathBuf {
+        Path::new(&self.flags.db).join(self.name())
+    }
+
+    /// Leaves the database where [`path`](Self::path) says.
     fn measure(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<WritersRecord> {
-        let path = Path::new(&self.flags.db).join(self.name());
-        let db = self.open(&path, vfs)?;
+        let db = self.open(&self.path(), vfs)?;
         let family = db.default_family();
         let done = self.drive(vfs.as_ref(), &db, &family)?;
-        let waited = longest_wait(&db, &family)?;
+        let waited = longest_wait_and_window(&db, &family)?;
         self.check(&db, &family, &done)?;
         db.close()?;
-        drop(family);
-        drop(db);
-        if !self.flags.keep || self.round + 1 < self.flags.rounds {
-            Db::destroy(&path, None, vfs)?;
-        }
         Ok(self.record(&done, waited, setting))
     }
 
@@ -144,7 +170,7 @@ impl Run<'_> {
     fn drive(&self, vfs: &dyn Vfs, db: &Db, family: &Arc<Family>) -> Result<Done> {
         let flags = self.flags;
         let start = vfs.now() + LEAD;
-        let cpu_before = processor_time();
+        let (cpu_before, stolen_before) = (processor_time(), stolen_time(vfs));
         let (mut writes, mut written) = (Latencies::new()?, Vec::new());
         let ingests = std::thread::scope(|scope| -> Result<Latencies> {
             let writer = |first| scope.spawn(move || self.write(vfs, db, family, first, start));
@@ -167,8 +193,9 @@ impl Run<'_> {
         let wall = (vfs.now() + LEAD).saturating_sub(start);
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let cpu = processor_time().saturating_sub(cpu_before);
-        let cpu_percent = 100.0 * cpu.as_secs_f64() / wall.as_secs_f64() / cores;
-        Ok(Done { writes, ingests, written, cpu_percent })
+        let percent = |time: Duration| 100.0 * time.as_secs_f64() / wall.as_secs_f64() / cores;
+        let stolen_percent = percent(stolen_time(vfs).saturating_sub(stolen_before));
+        Ok(Done { writes, ingests, written, cpu_percent: percent(cpu), stolen_percent })
     }
 
     /// One writer: every so many'th write of the schedule. Returns times, and some of the numbers that it wrote.
@@ -291,7 +318,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn record(&self, done: &Done, waited: Duration, setting: &Setting) -> WritersRecord {
+    fn record(&self, done: &Done, (waited, window): (Duration, Duration), setting: &Setting) -> WritersRecord {
         WritersRecord {
             mode: self.mode_name().to_owned(),
             sync: self.sync,
@@ -304,6 +331,7 @@ impl Run<'_> {
             p9999_us: done.writes.percentile_us(99.99),
             max_us: done.writes.max_us(),
             ingest_wait_max_us: waited.as_secs_f64() * 1e6,
+            ingest_window_max_us: window.as_secs_f64() * 1e6,
             ingest_p50_us: done.ingests.percentile_us(50.0),
             ingest_max_us: done.ingests.max_us(),
             tables: self.tables.name().to_owned(),
@@ -311,7 +339,20 @@ impl Run<'_> {
             round: self.round,
             writes: done.writes.count(),
             cpu_percent: done.cpu_percent,
+            stolen_percent: done.stolen_percent,
+            repeats: 0,
             setting: setting.clone(),
+        }
+    }
+}
+
+/// Returns after a second in which the machine's host took next to nothing.
+fn wait_until_quiet(vfs: &dyn Vfs) {
+    for _ in 0..QUIET_WAITS_MAX {
+        let before = stolen_time(vfs);
+        vfs.sleep(SECOND);
+        if stolen_time(vfs).saturating_sub(before) <= Duration::from_millis(20) {
+            return;
         }
     }
 }

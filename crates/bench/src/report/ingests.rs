@@ -112,12 +112,13 @@ fn writers_table(text: &mut String, tables: &str, sync: bool, runs: &[&WritersRe
     let _ = writeln!(
         text,
         "\n{} writers, {} writes/s, {}; tables: {tables}. µs from the intended start, medians of {rounds} round(s), the longest of \
-         all; `{}`:\n\n\
+         all{}; `{}`:\n\n\
          | mode | ingests | p50 | p99 | p99.9 | p99.99 | longest | p99.9 / without, by round | longest wait because of an ingest | \
          ingest p50 | longest | CPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|",
         first.writers,
         first.rate,
         if sync { "synced" } else { "not synced" },
+        stolen(runs),
         first.setting.flags
     );
     for (mode, of_mode) in in_order(runs.iter().copied(), |run| run.mode.as_str()) {
@@ -129,8 +130,8 @@ fn writers_table(text: &mut String, tables: &str, sync: bool, runs: &[&WritersRe
             ("-".to_owned(), "-".to_owned(), "-".to_owned())
         } else {
             let shown = |us: f64| format!("{us:.1}");
-            let waited = highest(|run| run.ingest_wait_max_us);
-            (shown(waited), shown(middle(|run| run.ingest_p50_us)), shown(highest(|run| run.ingest_max_us)))
+            let waited = longest_wait(highest(|run| run.ingest_wait_max_us), highest(|run| run.ingest_window_max_us));
+            (waited, shown(middle(|run| run.ingest_p50_us)), shown(highest(|run| run.ingest_max_us)))
         };
         let _ = writeln!(
             text,
@@ -141,6 +142,23 @@ fn writers_table(text: &mut String, tables: &str, sync: bool, runs: &[&WritersRe
             middle(|run| run.cpu_percent)
         );
     }
+}
+
+/// What of the processors the host took, where a run tells.
+fn stolen(runs: &[&WritersRecord]) -> String {
+    let most = runs.iter().map(|run| run.stolen_percent).fold(0.0, f64::max);
+    let repeats: u32 = runs.iter().map(|run| run.repeats).sum();
+    if most == 0.0 && repeats == 0 {
+        return String::new();
+    }
+    format!(
+        "; the machine's host took {most:.1} % of the processors at the most, and runs in which it took more were made again, {repeats} of them"
+    )
+}
+
+/// In microseconds, with what it could have been where that is known.
+fn longest_wait(waited_us: f64, window_us: f64) -> String {
+    if window_us > 0.0 { format!("{waited_us:.1} (window {window_us:.1})") } else { format!("{waited_us:.1}") }
 }
 
 /// p99.9 over that of the run without ingests in the same round: the median, the lowest and the highest.

@@ -9,6 +9,9 @@ use super::source::Source;
 use super::{Next, Parser, Record};
 use crate::failure::Outcome;
 
+/// What editors of some systems begin a file of UTF-8 with. It belongs to no object.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 pub struct Objects {
     source: Source,
     /// Names of the fields that make the key.
@@ -49,6 +52,9 @@ impl Parser for Objects {
         loop {
             if !self.source.read_line(&mut record.value)? {
                 return Ok(Next::End);
+            }
+            if self.source.line() == 1 && record.value.starts_with(BYTE_ORDER_MARK) {
+                record.value.drain(..BYTE_ORDER_MARK.len());
             }
             if !record.value.trim_ascii().is_empty() {
                 break;
