@@ -209,6 +209,8 @@ impl Core {
             commit.closed = true;
             (commit.log.take(), commit.last_seq, self.pipeline.entered_log())
         };
+        // Who is making the next log finds that nobody wants it, and removes it while the directory is this database's.
+        drop(self.logs.rolling.lock());
         // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
         if let Some(log) = log
             && self.background_error().is_none()

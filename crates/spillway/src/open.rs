@@ -208,19 +208,16 @@ impl<'a> Opening<'a> {
     }
 
     fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
-        let replayed = self.recover(by_images)?;
-        self.begin(replayed)
-    }
-
-    /// What tables, images (`by_images`) and logs hold. No file that was there is changed. What a damaged image holds may
-    /// make the caller's code panic.
-    fn recover(&mut self, by_images: bool) -> Result<Replayed> {
         let tasks = self.context.tasks.clone();
+        // What a damaged image holds may make the caller's code panic.
+        let replayed = caught("recovery", || self.recover(by_images));
+        let begun = replayed.and_then(|replayed| self.begin(replayed));
         // No thread will come for them, and those that wait own what keeps them.
-        caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
+        begun.inspect_err(|_| tasks.end())
     }
 
-    fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
+    /// What tables, images (`by_images`) and logs hold. No file that was there is changed.
+    fn recover(&mut self, by_images: bool) -> Result<Replayed> {
         self.open_families()?;
         let restored =
             if by_images { restart::restore(&self.context, &mut self.families)? } else { Restored::default() };
@@ -361,10 +358,17 @@ impl<'a> Opening<'a> {
         Err(Error::invalid_argument(what).at_path(&self.context.dir))
     }
 
-    /// Families named at open that do not exist.
+    /// Families named at open that do not exist. One that is named twice is one: the first mention counts, as with those
+    /// that exist.
     fn missing(&self) -> Vec<(String, FamilyOptions)> {
         let is_stored = |name: &str| self.recovered.families.iter().any(|family| family.name == name);
-        self.options.families.iter().filter(|(name, _)| !is_stored(name)).cloned().collect()
+        let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
+        for named in &self.options.families {
+            if !is_stored(&named.0) && missing.iter().all(|(name, _)| *name != named.0) {
+                missing.push(named.clone());
+            }
+        }
+        missing
     }
 
     fn check_missing(&self) -> Result<()> {

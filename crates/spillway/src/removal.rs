@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
-use base::Result;
+use base::{ErrorKind, Result};
 use parking_lot::{Mutex, MutexGuard};
 use vfs::Remains;
 
@@ -91,10 +91,10 @@ impl Removals {
         }
     }
 
-    /// Gives everything back at once.
-    fn give_back(&self) {
+    /// Gives everything back at once. False where there was nothing.
+    fn give_back(&self) -> bool {
         let files = std::mem::take(&mut self.waiting.lock().files);
-        drop(files);
+        !files.is_empty()
     }
 }
 
@@ -110,7 +110,8 @@ impl Core {
             return self.context.vfs.remove_file(path);
         }
         if let Some(file) = self.context.vfs.remove_in_steps(path)? {
-            drop(self.removals.add(file, self.context.vfs.free_bytes(&self.context.dir)));
+            let free_bytes = path.parent().and_then(|dir| self.context.vfs.free_bytes(dir));
+            drop(self.removals.add(file, free_bytes));
         }
         Ok(())
     }
@@ -121,6 +122,17 @@ impl Core {
             self.removals.step(&|| self.context.vfs.now());
         } else {
             self.removals.give_back();
+        }
+    }
+
+    /// Makes a file, again where there was no space for it but some that waits.
+    ///
+    /// # Errors
+    /// What making it yields.
+    pub(crate) fn with_all_space<T>(&self, make: impl Fn() -> Result<T>) -> Result<T> {
+        match make() {
+            Err(error) if error.kind() == ErrorKind::NoSpace && self.removals.give_back() => make(),
+            made => made,
         }
     }
 
@@ -208,8 +220,9 @@ mod tests {
         }
         step(); // the last of the first, which rests as well
         assert_eq!((world.left(), removals.until_next(world.now())), (2 * STEP_BYTES, Some(REST)));
-        removals.give_back();
+        assert!(removals.give_back());
         assert_eq!((world.left(), removals.until_next(world.now())), (0, None));
+        assert!(!removals.give_back(), "who found no space need not look again");
     }
 
     #[test]

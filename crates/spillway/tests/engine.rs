@@ -189,3 +189,19 @@ fn a_walk_that_is_bound_to_no_prefix_yet_passes_over_no_table() {
     db.delete_range(&family, b"a", b"m", &write).expect("deleted");
     assert_eq!(first(ReadOptions::default()).as_deref(), Some("n1"), "behind a long run of covered entries");
 }
+
+/// As in RocksDB, whose second handle is of the same family.
+#[test]
+fn a_missing_family_that_is_named_twice_is_made_once() {
+    let vfs = MemoryVfs::new(1);
+    for _ in 0..2 {
+        let mut options = options(&vfs);
+        options.db.create_missing_column_families = true;
+        for name in ["default", "x", "x"] {
+            options = options.family(name, FamilyOptions::default());
+        }
+        let db = Db::open("/db", &options).expect("opened, and opened again");
+        db.put(&db.family("x").expect("there"), b"key", b"value", &WriteOptions::default()).expect("written");
+        db.close().expect("closed");
+    }
+}

@@ -23,12 +23,14 @@ pub(super) struct NamelessFile {
 }
 
 impl NamelessFile {
-    /// Removes the name. `None` where nothing can be given back in steps, because there is another name or no space.
+    /// Removes the name. `None` where nothing can be given back in steps, because there is another name or no space, or the
+    /// file system does not tell who has the file open.
     pub fn remove(path: &Path) -> Result<Option<NamelessFile>> {
-        let opened = open_fd("open", path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK);
+        let open = || open_fd("open", path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok();
+        let opened = tells_who_reads(path).then(open).flatten();
         rustix::fs::unlink(path).map_err(|e| os_error("remove", path, e))?;
         // The name is gone, which is what was asked for: what cannot be opened is given back by the kernel alone.
-        let Ok(fd) = opened else { return Ok(None) };
+        let Some(fd) = opened else { return Ok(None) };
         let Ok(found) = rustix::fs::fstat(&fd) else { return Ok(None) };
         let bytes = u64::try_from(found.st_size).unwrap_or(0);
         Ok((found.st_nlink == 0 && bytes > 0).then_some(NamelessFile { fd, bytes, is_ours_alone: false }))
@@ -44,6 +46,20 @@ impl NamelessFile {
         let is_alone = control(F_SETSIG, libc::SIGURG) && control(libc::F_SETLEASE, libc::F_WRLCK);
         is_alone && control(libc::F_SETLEASE, libc::F_UNLCK)
     }
+}
+
+/// Whether a lease of the file is refused as long as anybody has it open or mapped. A file system that lies upon others has
+/// mappings lead past its own files, and one behind a network does not know of other machines: those that tell are listed.
+fn tells_who_reads(path: &Path) -> bool {
+    const EXT: u64 = 0xEF53;
+    const XFS: u64 = 0x5846_5342;
+    const BTRFS: u64 = 0x9123_683E;
+    const F2FS: u64 = 0xF2F5_2010;
+    const TMPFS: u64 = 0x0102_1994;
+    // Asked of the directory: to open a file for writing may copy it.
+    let Some(dir) = path.parent() else { return false };
+    let found = retry_on_intr(|| rustix::fs::statfs(dir));
+    found.is_ok_and(|found| [EXT, XFS, BTRFS, F2FS, TMPFS].contains(&(found.f_type as u64)))
 }
 
 impl Remains for NamelessFile {
@@ -72,6 +88,12 @@ mod tests {
 
     const BYTES: u64 = 1 << 20;
 
+    /// A directory on a file system that tells who reads: `/tmp` need not be.
+    fn dir() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        if tells_who_reads(&dir.path().join("file")) { dir } else { tempfile::tempdir_in("/dev/shm").unwrap() }
+    }
+
     fn made(dir: &tempfile::TempDir) -> std::path::PathBuf {
         let path = dir.path().join("file");
         write(&path, vec![7; BYTES as usize]).unwrap();
@@ -80,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_file_that_nobody_reads_is_cut_step_by_step() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dir();
         let path = made(&dir);
         let mut file = NamelessFile::remove(&path).unwrap().unwrap();
         assert!(!path.exists() && file.bytes() == BYTES);
@@ -92,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_others_read_is_never_cut() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = dir();
         let path = made(&dir);
         let reader = RealVfs::new().open(&path).unwrap();
         let mut file = NamelessFile::remove(&path).unwrap().unwrap();
@@ -110,5 +132,12 @@ mod tests {
         hard_link(&path, dir.path().join("other")).unwrap();
         assert!(NamelessFile::remove(&path).unwrap().is_none(), "another name");
         assert_eq!(dir.path().join("other").metadata().unwrap().size(), BYTES);
+    }
+
+    #[test]
+    fn where_nobody_tells_who_reads_names_go_with_their_space() {
+        assert!(!tells_who_reads(Path::new("/proc/self/status")));
+        assert!(!tells_who_reads(Path::new("/no such directory/file")));
+        assert!(tells_who_reads(&dir().path().join("file")));
     }
 }
