@@ -166,7 +166,7 @@ pub enum Event {
         tables: usize,
         bytes: u64,
     },
-    /// An ingested table was given a level.
+    /// An ingested table was given a level, or, small and over a memtable, was written into a table of level 0 with it.
     TablePlaced {
         family: String,
         table: FileNumber,

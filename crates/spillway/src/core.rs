@@ -17,6 +17,7 @@ use crate::compaction::FamilyCompactions;
 use crate::context::Context;
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
+use crate::flush::job::tables_to_come;
 use crate::ingest::latch::RangeLatches;
 use crate::ingest::queued::QueuedIngest;
 use crate::ingest::waits::IngestWaits;
@@ -209,11 +210,11 @@ impl FamilyState {
             || sealed_bytes() >= options.write_buffer_size.saturating_mul(2)
     }
 
-    /// Whether tables for some compactions of level 0 wait, those included that the queue will become. O(1).
+    /// Whether tables for some compactions of level 0 wait, those included that the queue will become.
     pub fn waits_for_compactions(&self) -> bool {
         let in_level0 = self.version.level(0).len().saturating_sub(self.compactions.taken(0).0);
         let one = self.family.options().level0_file_num_compaction_trigger.max(1) as usize;
-        in_level0 + self.queue.len() >= 3 * one
+        in_level0 + tables_to_come(&self.queue) >= 3 * one
     }
 
     /// All tables, those that were ingested and have no level yet included.

@@ -5,7 +5,7 @@
 //! beside writers jobs work in short bursts, in which they yield now and then, and rest for some times as long after each, and
 //! their tables go to the disk in small pieces of which each is waited for.
 //!
-//! Where flushes or compactions fall behind nothing rests: back-pressure would cost writers more than that. Nor does anything
+//! Where flushes or compactions fall behind nothing rests, though it still yields: back-pressure would cost writers more than that. Nor does anything
 //! beside writers that fill one memtable after the other and do not sync: they leave no processor idle, and will wait for
 //! flushes. Nor does a job that somebody waits for ([`Pace::await_flushes`]), be it from the middle of it on: that may be a
 //! writer at a full queue, or an ingest that keeps all writers out.
@@ -131,6 +131,14 @@ impl Pace {
         self.is_on && self.is_beside_syncs(micros(self.vfs.now()))
     }
 
+    /// Lets a writer that woke on this processor go first; for whoever has been at work for some time. The price is a look at
+    /// the clock, and beside writers a call of the kernel.
+    pub fn let_writers_go_first(&self) {
+        if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
+            self.vfs.yield_now();
+        }
+    }
+
     /// For a job of that class.
     pub fn pacer(self: &Arc<Self>, class: IoClass) -> Arc<Pacer> {
         let rests_per_burst = match class {
@@ -152,8 +160,13 @@ impl Pace {
             IoClass::Compaction => &self.compaction_waiters,
             _ => &self.flush_waiters,
         };
-        let is_beside_writers = self.is_beside_syncs(now_us) || self.is_beside_slow_writers(now_us);
-        is_beside_writers && !self.is_behind.load(Ordering::Relaxed) && waiters.load(Ordering::Relaxed) == 0
+        self.is_beside_writers(now_us)
+            && !self.is_behind.load(Ordering::Relaxed)
+            && waiters.load(Ordering::Relaxed) == 0
+    }
+
+    fn is_beside_writers(&self, now_us: u64) -> bool {
+        self.is_beside_syncs(now_us) || self.is_beside_slow_writers(now_us)
     }
 
     fn is_beside_syncs(&self, now_us: u64) -> bool {
@@ -186,11 +199,12 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Rests where a burst is over, and else lets whoever woke on this processor go first. To be called more often than
-    /// that; the price is a look at the clock, and beside writers a call of the kernel.
+    /// Rests where a burst is over, and else lets whoever woke on this processor go first: what is behind, too, since that
+    /// takes no more time than others have work for. To be called more often than bursts end; the price is a look at the
+    /// clock, and beside writers a call of the kernel.
     pub fn breathe(&self) {
         if self.rests_per_burst > 0 && !self.rest_after(BURST) {
-            self.pace.vfs.yield_now();
+            self.pace.let_writers_go_first();
         }
     }
 
@@ -202,23 +216,23 @@ impl Pacer {
         }
     }
 
-    /// Rests where so much work is done. False where there is need of a rest, but not yet.
+    /// Rests where so much work is done, if a rest is wanted. False where there was none.
     fn rest_after(&self, burst: Duration) -> bool {
         let vfs = &self.pace.vfs;
         let now_us = micros(vfs.now());
         let worked_us = now_us.saturating_sub(self.rested_us.load(Ordering::Relaxed));
-        let is_wanted = self.pace.is_wanted(self.class, now_us);
         if worked_us < micros(burst) {
-            return !is_wanted;
+            return false;
         }
         let mut rested_us = now_us;
+        let is_wanted = self.pace.is_wanted(self.class, now_us);
         if is_wanted {
             vfs.sleep((Duration::from_micros(worked_us) * self.rests_per_burst).min(REST_MAX));
             rested_us = micros(vfs.now());
             tick(&self.pace.statistics, Ticker::BackgroundRestMicros, rested_us.saturating_sub(now_us));
         }
         self.rested_us.store(rested_us, Ordering::Relaxed);
-        true
+        is_wanted
     }
 }
 

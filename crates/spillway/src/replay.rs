@@ -271,7 +271,7 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
             family.mutable.advance_empty_to(through);
         }
         let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
-        let (edit, handles) = if plan.has_ingests() {
+        let (edit, handles) = if plan.linked().next().is_some() {
             let linked = link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?;
             (linked.edit(&plan), link::handles(&plan))
         } else {

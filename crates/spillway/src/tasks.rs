@@ -73,6 +73,8 @@ impl Tasks {
                     if let Err(error) = MutexGuard::unlocked(&mut waiting, || caught_panic("a task", task)) {
                         tracing::error!(%error, "the thread goes on");
                     }
+                    // A flush leaves many memtables to be freed: who woke on this processor need not wait for all.
+                    MutexGuard::unlocked(&mut waiting, std::thread::yield_now);
                 }
                 None => self.changed.wait(&mut waiting),
             }

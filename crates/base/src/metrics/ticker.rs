@@ -136,6 +136,8 @@ named_metrics! {
         IngestPlacedL0 => "spillway.ingest.placed.l0",
         IngestPlacedMiddle => "spillway.ingest.placed.middle",
         IngestPlacedLast => "spillway.ingest.placed.last",
+        /// Ingested tables, of those given level 0, that were written into one table with the memtable under them.
+        IngestMerged => "spillway.ingest.merged",
     }
 }
 

@@ -82,7 +82,7 @@ pub trait Flushable: Send + Sync {
     /// Told when an edit is durable that makes the entry superfluous (V3).
     fn mark_flushed(&self) {}
 
-    /// The ingest, where this is one: its flush gives its tables levels, and writes nothing.
+    /// The ingest, where this is one: its flush gives its tables levels and writes nothing, unless it is merged.
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         None
     }

@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log};
 use crate::flush::job::{FlushPlan, memtable_bytes};
+use crate::ingest::queued::QueuedIngest;
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
@@ -76,14 +77,21 @@ impl Core {
         let logged = entries.map(|entry| entry.logged_through()).max().unwrap_or(0);
         self.pipeline.wait_published(logged)?;
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
-        let rewrites: Vec<Arc<FlushPlan>> = plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect();
+        let rewrites = rewrites_of(plans);
         let is_missed = !self.leaves_nothing_behind(plans);
         let wants_log = is_missed && rewrites.iter().any(|plan| needs_synced_log(plan));
         if (wants_log || rewrites.iter().any(|plan| leaves_values(plan))) && !self.logs.is_synced_through(logged) {
             self.sync_beside(logged);
         }
         let start = self.context.vfs.now();
-        let tables = build_all(&self.context, &rewrites, &snapshots)?;
+        let tables = match build_all(&self.context, &rewrites, &snapshots) {
+            // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
+            Err(error) if link_what_was_merged(plans) => {
+                tracing::warn!(%error, "small ingests could not be written into tables; theirs are linked");
+                build_all(&self.context, &rewrites_of(plans), &snapshots)?
+            }
+            built => built?,
+        };
         // No table is durable ahead of a log that is missed without it, or that its values lie in (F1). What was logged
         // later is left to be written back in its own time.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
@@ -96,7 +104,8 @@ impl Core {
             let tables = tables.by_ref().take(plan.rewrites().count()).collect();
             Written { plan: plan.clone(), tables }
         });
-        let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(|written| written.plan.has_ingests());
+        let links = |written: &Written| written.plan.linked().next().is_some();
+        let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(links);
         self.install_flushes(&rewrites)?;
         let mut placed = Vec::new();
         for written in &links {
@@ -105,6 +114,8 @@ impl Core {
                 linked => placed.extend(linked?),
             }
         }
+        let there = plans.iter().filter(|plan| !plan.family.is_dropped());
+        placed.extend(there.flat_map(|plan| self.note_merged(plan)));
         placed.iter().for_each(|event| self.context.notify(event));
         let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
         for Written { plan, tables } in rewrites.iter().chain(&links) {
@@ -182,6 +193,17 @@ impl Core {
     }
 }
 
+/// A plan for each table that the plans' runs are to be written to.
+fn rewrites_of(plans: &[Arc<FlushPlan>]) -> Vec<Arc<FlushPlan>> {
+    plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect()
+}
+
+/// Has all ingests of the plans linked; false where they were to be anyway.
+fn link_what_was_merged(plans: &[Arc<FlushPlan>]) -> bool {
+    let merged = plans.iter().flat_map(|plan| plan.merged()).map(QueuedIngest::link_instead);
+    merged.count() > 0
+}
+
 fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
     let mut edit = VersionEdit::new(plan.family.id());
     edit.added.extend(tables.iter().flatten().map(|table| (0, table.meta.clone())));
@@ -210,7 +232,7 @@ enum Stage {
     Taken,
 }
 
-/// Builds the tables of all plans, which are of memtables only, on this thread and on those that are idle.
+/// Builds the tables of all plans, none of which links anything, on this thread and on those that are idle.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
         return Ok(vec![build(context, plan, snapshots)?]);

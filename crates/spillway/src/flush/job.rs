@@ -23,8 +23,8 @@ pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2), in runs: of memtables, each run made into one table, and of ingests,
-    /// whose tables are linked.
+    /// Oldest first, from the queue's old end (Q2), in runs: of memtables and merged ingests, each run made into one table,
+    /// and of ingests whose tables are linked.
     pub entries: Vec<Arc<dyn Flushable>>,
     /// The largest number in them.
     pub through: SeqNo,
@@ -46,14 +46,24 @@ impl FlushPlan {
         self.ingests().next().is_some()
     }
 
-    /// Stretches of entries that leave the queue the same way, oldest first.
-    pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
-        self.entries.chunk_by(|a, b| is_ingest(a) == is_ingest(b))
+    /// The ingests whose tables are linked.
+    pub fn linked(&self) -> impl Iterator<Item = &QueuedIngest> {
+        self.ingests().filter(|ingest| !ingest.is_merged())
     }
 
-    /// A plan for each run of memtables, oldest first.
+    /// The ingests that are written into tables.
+    pub fn merged(&self) -> impl Iterator<Item = &QueuedIngest> {
+        self.ingests().filter(|ingest| ingest.is_merged())
+    }
+
+    /// Stretches of entries that leave the queue the same way, oldest first.
+    pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
+        self.entries.chunk_by(|a, b| is_linked(a) == is_linked(b))
+    }
+
+    /// A plan for each run that is made into a table, oldest first.
     pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
-        self.runs().filter(|run| !run.iter().all(is_ingest)).map(|run| FlushPlan {
+        self.runs().filter(|run| !run.iter().all(is_linked)).map(|run| FlushPlan {
             family: self.family.clone(),
             version: self.version.clone(),
             entries: run.to_vec(),
@@ -67,14 +77,41 @@ impl FlushPlan {
 /// removes. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
-    let rest = queue.iter().rev().skip(1).take_while(|entry| !is_converted(entry));
-    let alike = rest.take_while(|entry| is_ingest(entry) == is_ingest(first) && !excises(entry) && !is_held(entry));
-    let entries_max = match () {
-        () if is_converted(first) => 1,
-        () if is_ingest(first) => INGESTS_MAX,
-        () => usize::MAX,
-    };
-    std::iter::once(first).chain(alike).take(entries_max).cloned().collect()
+    let mut run = Run::new(first);
+    if !is_converted(first) {
+        let rest = queue.iter().rev().skip(1).take_while(|entry| !is_converted(entry));
+        let alike = rest.take_while(|entry| is_linked(entry) == is_linked(first) && !excises(entry) && !is_held(entry));
+        alike.take_while(|entry| run.takes(entry)).for_each(drop);
+    }
+    run.entries
+}
+
+/// A run as it grows.
+struct Run {
+    entries: Vec<Arc<dyn Flushable>>,
+    memtable_bytes: usize,
+    has_ingests: bool,
+}
+
+impl Run {
+    fn new(first: &Arc<dyn Flushable>) -> Self {
+        let entries = vec![first.clone()];
+        Run { memtable_bytes: memtable_bytes(&entries), has_ingests: is_ingest(first), entries }
+    }
+
+    /// Takes one more, unless the run has ingests and is long or large enough. An ingest goes with the memtable under it
+    /// however large that is.
+    fn takes(&mut self, entry: &Arc<dyn Flushable>) -> bool {
+        let more_bytes = memtable_bytes(std::slice::from_ref(entry));
+        self.memtable_bytes = self.memtable_bytes.saturating_add(more_bytes);
+        let is_small = self.memtable_bytes <= JOINED_BYTES_MAX || is_ingest(entry);
+        if self.has_ingests && (self.entries.len() >= INGESTS_MAX || !is_small) {
+            return false;
+        }
+        self.has_ingests |= is_ingest(entry);
+        self.entries.push(entry.clone());
+        true
+    }
 }
 
 /// The runs at a queue's old end that leave it in one flush, with one sync of the log and one edit of the MANIFEST. An
@@ -94,13 +131,20 @@ fn runs_to_flush(
         let run = next_to_flush(rest);
         let Some(first) = run.first().filter(|first| !excises(first) && !is_converted(first)) else { return taken };
         bytes = bytes.saturating_add(memtable_bytes(&run));
-        let fits = is_ingest(first) || bytes <= JOINED_BYTES_MAX;
-        let waits = !is_ingest(first) && run.len() == rest.len() && !are_ready(&run);
+        let fits = is_linked(first) || bytes <= JOINED_BYTES_MAX;
+        let waits = run.len() == rest.len() && !run.iter().any(is_ingest) && !are_ready(&run);
         if !fits || waits || taken.len() + run.len() > INGESTS_MAX {
             return taken;
         }
         taken.extend(run);
     }
+}
+
+/// Tables that a queue will become, the tables of one linked ingest counted as one. Memtables are taken for merged with what
+/// is beside them.
+pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
+    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_linked) { run.len() } else { 1 };
+    queue.chunk_by(|a, b| is_linked(a) == is_linked(b)).map(of_run).sum()
 }
 
 /// What the entries that are no ingests hold: of a memtable, what was reserved in it.
@@ -117,9 +161,13 @@ fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
     entry.conversion().is_some()
 }
 
-/// Whether the entry's tables are linked; of all others tables are made.
 pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some()
+}
+
+/// Whether the entry's tables are linked; of all others tables are made.
+pub(crate) fn is_linked(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(|ingest| !ingest.is_merged())
 }
 
 fn excises(entry: &Arc<dyn Flushable>) -> bool {

@@ -102,6 +102,8 @@ impl Core {
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
+        // Who yields here is not as likely to lose the processor from the locks to the log, where writers wait for it.
+        self.context.pace.let_writers_go_first();
         let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
         let unfinished = Unfinished::new(self, joined.ticket);
@@ -160,7 +162,10 @@ impl Core {
         let mut ingest = Ingest { record, encoded, batch, joining: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
-            let queued = QueuedIngest::new(family.order().clone(), family.tables().clone(), share.clone(), shape);
+            // Who has a number written into the file wants the file.
+            let may_merge = !prepared.options.write_global_seqno;
+            let merged_max_bytes = if may_merge { family.options().merge_ingests_max_bytes } else { 0 };
+            let queued = QueuedIngest::new(family, share.clone(), shape, merged_max_bytes);
             let coverage = Some(Coverage::of(&family.order().user, share));
             let (family, entries) = (family.clone(), vec![queued.clone() as _]);
             ingest.entries.push((family.clone(), queued));

@@ -2,13 +2,13 @@
 //! off every lock; the places are reserved before the edit is written, so that no compaction comes in between. Keeps Q2,
 //! F1, F2, V2.
 //!
-//! Memtables that leave the queue in the same flush were rewritten before: their tables join level 0 with the same edit, and
-//! an ingest that lies above one is placed above its table.
+//! Memtables that leave the queue in the same flush were rewritten before, small ingests over them with them: their tables
+//! join level 0 with the same edit, and an ingest that lies above one is placed above its table.
 
 use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
-use base::metrics::{Histogram, record};
+use base::metrics::{Histogram, Ticker, record, tick};
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, Result};
 
@@ -17,7 +17,7 @@ use super::queued::QueuedIngest;
 use crate::compaction::Span;
 use crate::context::Context;
 use crate::core::Core;
-use crate::flush::job::{FlushPlan, is_ingest};
+use crate::flush::job::{FlushPlan, is_linked};
 use crate::flush::rewrite;
 use crate::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
@@ -59,7 +59,7 @@ impl Linked {
 
 /// The handles under which a plan's tables were read in the queue.
 pub(crate) fn handles(plan: &FlushPlan) -> Vec<Arc<TableFile>> {
-    plan.ingests().flat_map(QueuedIngest::files).cloned().collect()
+    plan.linked().flat_map(QueuedIngest::files).cloned().collect()
 }
 
 impl Core {
@@ -162,6 +162,14 @@ impl Core {
         }
     }
 
+    /// Counts the tables of ingests that were merged, whose place is level 0; returns what listeners are to be told.
+    pub(crate) fn note_merged(&self, plan: &FlushPlan) -> Vec<Event> {
+        let levels = plan.version.num_levels();
+        let merged: Vec<_> = plan.merged().flat_map(QueuedIngest::files).collect();
+        tick(&self.context.statistics, Ticker::IngestMerged, merged.len() as u64);
+        merged.iter().map(|file| self.note_placed(&plan.family, (0, levels), &file.meta)).collect()
+    }
+
     /// Counts the ingested tables; returns what listeners are to be told.
     fn note_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
         let levels = plan.version.num_levels();
@@ -231,7 +239,7 @@ fn place_all(
     linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
     let mut flushed = ground.flushed.iter();
     for run in plan.runs() {
-        if !run.iter().all(is_ingest) {
+        if !run.iter().all(is_linked) {
             flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
             continue;
         }

@@ -9,6 +9,7 @@ use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
 use super::record::{FamilyIngest, IngestShape, IngestTable, numbered};
+use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::read::merging::MergingCursor;
@@ -32,6 +33,10 @@ pub struct QueuedIngest {
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
     /// Whoever commits it also gives its tables levels: no flush takes it.
     held: AtomicBool,
+    /// Whether its entries may be written into a table with those of a memtable under it.
+    may_merge: bool,
+    /// Whether a flush does that, rather than link its tables.
+    merges: AtomicBool,
     /// Places in the last level that are kept for its tables; 0 for none.
     reservation: AtomicU64,
     memory_bytes: usize,
@@ -45,13 +50,15 @@ struct IngestNumbers {
 }
 
 impl QueuedIngest {
-    /// `shape` is the whole ingest's.
+    /// `shape` is the whole ingest's. One of at most `merged_max_bytes` is merged with a memtable that it stands over: its
+    /// tables would go to level 0 there, where one table takes less of reads and compactions than many small ones.
     pub(crate) fn new(
-        order: InternalOrder,
-        store: Arc<TableStore>,
+        family: &Family,
         share: Arc<FamilyIngest>,
         shape: IngestShape,
+        merged_max_bytes: u64,
     ) -> Arc<Self> {
+        let table_bytes = share.layers.iter().flatten().map(|table| table.meta.file_bytes).sum::<u64>();
         let of_table = |table: &IngestTable| {
             size_of::<IngestTable>()
                 + size_of::<TableFile>()
@@ -59,16 +66,18 @@ impl QueuedIngest {
         };
         let memory_bytes = size_of::<Self>() + share.layers.iter().flatten().map(of_table).sum::<usize>();
         Arc::new(QueuedIngest {
-            order,
-            store,
-            share,
+            order: family.order().clone(),
+            store: family.tables().clone(),
             shape,
             numbers: OnceLock::new(),
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
+            may_merge: share.excise.is_none() && table_bytes <= merged_max_bytes,
+            merges: AtomicBool::new(false),
             reservation: AtomicU64::new(0),
             memory_bytes,
+            share,
         })
     }
 
@@ -88,6 +97,16 @@ impl QueuedIngest {
 
     pub fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire)
+    }
+
+    /// Has its tables linked.
+    pub(crate) fn link_instead(&self) {
+        self.merges.store(false, Ordering::Release);
+    }
+
+    /// Whether a flush merges the entry. As long as one has it, only that changes it.
+    pub fn is_merged(&self) -> bool {
+        self.merges.load(Ordering::Acquire)
     }
 
     pub(crate) fn keep_reservation(&self, id: u64) {
@@ -215,6 +234,12 @@ impl Flushable for QueuedIngest {
         None
     }
 
+    fn mark_flushed(&self) {
+        if self.is_merged() {
+            self.files().for_each(|file| file.mark_obsolete());
+        }
+    }
+
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         Some(self)
     }
@@ -224,6 +249,10 @@ impl Joins for QueuedIngest {
     fn set_numbers(&self, given: &Given) {
         let numbers = IngestNumbers { before: given.before, logged_through: given.log_end };
         assert!(self.numbers.set(numbers).is_ok(), "an ingest is numbered once");
+    }
+
+    fn stands_over_memtable(&self) {
+        self.merges.store(self.may_merge, Ordering::Release);
     }
 }
 

@@ -61,7 +61,7 @@ impl LogReplay<'_> {
     fn queue_ingest(&mut self, share: &Arc<FamilyIngest>, shape: IngestShape, given: &Given) -> Result<()> {
         let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
-        let ingest = QueuedIngest::new(handle.order().clone(), handle.tables().clone(), share.clone(), shape);
+        let ingest = QueuedIngest::new(&handle, share.clone(), shape, 0);
         ingest.set_numbers(given);
         // As at its commit: under the memtable where it meets nothing there, so that replaying many makes no table each.
         let coverage = Coverage::of(&handle.order().user, share);

@@ -27,6 +27,9 @@ use crate::write::spare::Spare;
 pub(crate) trait Joins: Flushable {
     /// Called once, under the commit lock, before any reader can find the entry.
     fn set_numbers(&self, given: &Given);
+
+    /// Called once, there too, where a memtable that will be written into a table was sealed because the entry overlaps it.
+    fn stands_over_memtable(&self) {}
 }
 
 /// What a change was given.
@@ -327,6 +330,10 @@ impl Core {
         if !staged.goes_under {
             let made = joining.fresh.take().expect("made before the locks were taken");
             let sealed = self.seal_mutable(family, made, given);
+            // One that becomes a table as it is leaves its flush to itself.
+            if joining.coverage.is_some() && sealed.conversion().is_none() {
+                joining.entries.iter().for_each(|entry| entry.stands_over_memtable());
+            }
             family.queue.insert(0, sealed.clone());
             queue.insert(0, sealed);
         }

@@ -50,6 +50,7 @@ fn files_beside_each_other_are_one_layer_in_any_order() {
 #[test]
 fn bounds_hold_the_tombstones() {
     let place = Place::in_memory();
+    place.db.set_options(&place.family, &[("merge_ingests_max_bytes", "0")]).unwrap();
     let around = |table: &mut TableWriter| {
         table.put(b"m", b"").unwrap();
         table.delete_range(b"c", b"f").unwrap();

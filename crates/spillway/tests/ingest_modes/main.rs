@@ -8,6 +8,7 @@ mod common;
 mod compactions;
 mod corners;
 mod excised;
+mod merged;
 mod options;
 mod placed;
 mod room;

@@ -43,10 +43,11 @@ fn every_way_is_counted_and_told() {
         Histogram::IngestCommitLock,
         Histogram::IngestLogSync,
         Histogram::IngestTotal,
-        Histogram::IngestLink,
     ] {
         assert_eq!(statistics.distribution(histogram).count(), 6, "{histogram:?}");
     }
+    assert_eq!(count(Ticker::IngestMerged), 1, "the one over a memtable");
+    assert_eq!(statistics.distribution(Histogram::IngestLink).count(), 5, "the others");
     let events = events.lock();
     assert_eq!(events.iter().filter(|event| *event == "1 ingested").count(), 6);
     assert_eq!(events.iter().filter(|event| event.starts_with("placed")).count(), 6);

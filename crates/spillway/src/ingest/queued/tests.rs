@@ -8,6 +8,7 @@
 //! - `ingest [excise START END] [KEY,KEY... ...]`: one ingest, of a table for each list of keys; `START~END` in a list
 //!   deletes that range;
 //! - `write KEY with ...`: an ingest, and a batch with it;
+//! - `merge BYTES`: ingests of so many bytes are merged from then on, where nothing else keeps them from that;
 //! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
 //! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads; `job`: as
 //!   many runs as a background flush takes;
@@ -112,7 +113,12 @@ impl World {
             return "nothing\n".into();
         };
         let run = |run: &[Arc<dyn Flushable>]| {
-            let way = if run.iter().any(|entry| entry.as_ingest().is_some()) { "link" } else { "rewrite" };
+            let ingests: Vec<_> = run.iter().filter_map(|entry| entry.as_ingest()).collect();
+            let way = match ingests.first() {
+                None => "rewrite",
+                Some(ingest) if ingest.is_merged() => "merge",
+                Some(_) => "link",
+            };
             let taken: String = run.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
             format!("{way}{taken}")
         };
@@ -190,6 +196,7 @@ impl World {
             ["delete-range", start, end] => {
                 self.db().delete_range(&self.family(), start.as_bytes(), end.as_bytes(), &options).unwrap();
             }
+            ["merge", bytes] => self.db().set_options(&self.family(), &[("merge_ingests_max_bytes", bytes)]).unwrap(),
             ["seal"] => drop(self.db().core().seal_for_flush(&self.family()).unwrap()),
             ["ingest", ref words @ ..] => self.ingest(words),
             ["write", key, "with", ref words @ ..] => self.write_with_ingest(key, words),
@@ -223,7 +230,8 @@ fn open(vfs: &Arc<MemoryVfs>) -> Db {
     let mut options = OpenOptions { db, vfs: vfs.clone(), ..OpenOptions::default() };
     apply_string(&mut options.db, "log_file_bytes=64K").unwrap();
     let mut of_family = FamilyOptions::default();
-    let queueing = "min_write_buffer_number_to_merge=16;max_write_buffer_number=40;disable_auto_compactions=true";
+    let queueing = "min_write_buffer_number_to_merge=16;max_write_buffer_number=40;disable_auto_compactions=true;\
+                    merge_ingests_max_bytes=0";
     apply_string(&mut of_family, queueing).unwrap();
     Db::open("/db", &options.family("default", of_family)).unwrap()
 }

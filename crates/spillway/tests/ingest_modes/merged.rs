@@ -1,0 +1,145 @@
+//! Small ingests over memtables: a flush writes both into one table of level 0.
+
+use base::metrics::Ticker;
+use spillway::vfs::{IfExists, IoClass, read_all};
+use spillway::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions};
+
+use super::common::{World, contents, mode, name};
+
+fn merged(world: &World) -> u64 {
+    world.db.statistics().expect("asked for").count(Ticker::IngestMerged)
+}
+
+/// Links all, and compacts nothing by itself.
+fn linking(options: &mut OpenOptions) {
+    options.families.iter_mut().for_each(|(_, family)| {
+        family.merge_ingests_max_bytes = 0;
+        family.disable_auto_compactions = true;
+    });
+}
+
+/// Writes and ingests over them by turns; returns what has to be there.
+fn three_turns(world: &World) -> Vec<(u32, String)> {
+    for turn in 0..3 {
+        world.put_all(turn * 10..turn * 10 + 20, &format!("put {turn}"));
+        let file = world.table(&format!("{turn}"), turn * 10 + 5..turn * 10 + 15, &format!("ingested {turn}"));
+        world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    }
+    let value = |key: u32| match key {
+        25..35 => "ingested 2".to_owned(),
+        20..40 => "put 2".to_owned(),
+        15..20 => "ingested 1".to_owned(),
+        10..15 => "put 1".to_owned(),
+        5..10 => "ingested 0".to_owned(),
+        _ => "put 0".to_owned(),
+    };
+    (0..40).map(|key| (key, value(key))).collect()
+}
+
+#[test]
+fn few_tables_come_of_them_and_theirs_are_deleted() {
+    // A job comes once four entries are queued, and the flush takes the rest.
+    for (merges, tables) in [(true, 2), (false, 6)] {
+        let mut world = World::with(|options| {
+            linking(options);
+            options.families[0].1.merge_ingests_max_bytes = if merges { 1 << 20 } else { 0 };
+        });
+        // They see what they saw, whatever becomes of the files.
+        let snapshots: Vec<_> = (0..3)
+            .map(|turn| {
+                world.put(100 + turn, "before");
+                let over = world.table(&format!("over {turn}"), 100..105, "over");
+                world.ingest(over, &mode(IngestMode::Flushable)).expect("ingested");
+                let snapshot = world.db.snapshot();
+                (contents(&world.db, &world.family, Some(snapshot.clone())), snapshot)
+            })
+            .collect();
+        let mut reader = world.db.iter(&world.family, &ReadOptions::default()).expect("iterator");
+        assert!(reader.seek_to_first());
+        world.flush();
+        let before = (world.db.levels(&world.family)[0].files, merged(&world));
+        let expected = three_turns(&world);
+        world.flush();
+        let files = world.db.levels(&world.family)[0].files - before.0;
+        assert_eq!((files, merged(&world) - before.1), (tables, if merges { 3 } else { 0 }));
+        for (found, snapshot) in &snapshots {
+            assert_eq!(*found, contents(&world.db, &world.family, Some(snapshot.clone())));
+        }
+        let seen = std::iter::from_fn(|| reader.next().then(|| reader.key().to_vec()));
+        assert_eq!(seen.last().expect("some"), name(104).into_bytes());
+        drop((reader, snapshots));
+        world.put(200, "after which files are deleted that nobody reads any more");
+        world.flush();
+        for _ in 0..2 {
+            expected.iter().for_each(|(key, value)| assert_eq!(world.get(*key).as_ref(), Some(value), "{key}"));
+            let named = world.db.live_files().len();
+            let there = world.vfs.read_dir("/w/db".as_ref()).expect("listed");
+            let there = there.iter().filter(|file| file.ends_with(".sst")).count();
+            assert_eq!(there, named, "no file is left that no version names");
+            world.reopen();
+        }
+    }
+}
+
+#[test]
+fn larger_ones_are_linked() {
+    let world = World::with(|options| {
+        linking(options);
+        options.families[0].1.merge_ingests_max_bytes = 4 << 10;
+    });
+    for (keys, more) in [(10, 1), (1000, 0), (20, 1)] {
+        let before = merged(&world);
+        world.put(5, "under");
+        let file = world.table(&format!("{keys}"), 0..keys, "a value of some length");
+        world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+        world.flush();
+        assert_eq!(merged(&world) - before, more, "{keys} keys");
+        assert_eq!(world.get(5).as_deref(), Some("a value of some length"));
+    }
+}
+
+/// The other modes give tables their levels themselves, and an excise removes what is in tables.
+#[test]
+fn nothing_else_is_merged() {
+    for ingest in [IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct] {
+        let world = World::inline();
+        world.put(5, "under");
+        world.ingest(world.table("over", 0..10, "over"), &mode(ingest)).expect("ingested");
+        world.flush();
+        assert_eq!(merged(&world), 0, "{ingest:?}");
+    }
+    let world = World::inline();
+    world.put(5, "under");
+    let excise = Some((name(3).into_bytes(), name(8).into_bytes()));
+    let request = IngestRequest { excise, ..world.request(world.table("over", 4..6, "over")) };
+    world.db.ingest_all(&[request], &IngestOptions::default()).expect("ingested");
+    world.flush();
+    assert_eq!((merged(&world), world.contents().len()), (0, 2));
+}
+
+/// What a link would not have read is no reason for a flush to fail.
+#[test]
+fn where_a_block_cannot_be_read_the_table_is_linked() {
+    let mut world = World::with(linking);
+    world.change_options(|options| options.families[0].1.merge_ingests_max_bytes = 1 << 20);
+    world.put_all(0..1000, "under");
+    let file = world.table("damaged", 0..1000, "a value of some length, so that there are several blocks");
+    let mut bytes = read_all(&*world.vfs, &file, u64::MAX, IoClass::Other).expect("readable");
+    let middle = bytes.len() / 2;
+    bytes[middle - 100..middle].iter_mut().for_each(|byte| *byte ^= 0xa5);
+    world.vfs.remove_file(&file).expect("removed");
+    let mut damaged = world.vfs.create(&file, IfExists::Fail).expect("created");
+    damaged.append(&bytes, IoClass::Other).expect("written");
+    damaged.sync(IoClass::Other).expect("synced");
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("its ends are fine");
+    world.flush();
+    assert_eq!((merged(&world), world.db.levels(&world.family)[0].files), (0, 2));
+    for _ in 0..2 {
+        world.put(2000, "goes on");
+        assert_eq!(world.get(0).as_deref(), Some("a value of some length, so that there are several blocks"));
+        let errors = (0..1000u32)
+            .filter(|key| world.db.get(&world.family, name(*key).as_bytes(), &ReadOptions::default()).is_err());
+        assert!(errors.count() > 10, "the damage is told to whoever reads it");
+        world.reopen();
+    }
+}
