@@ -49,7 +49,7 @@ pub(crate) struct Core {
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
     pub latches: RangeLatches,
-    pub ingest_waits: IngestWaits,
+    pub ingest_waits: Arc<IngestWaits>,
     /// Held by the one ingest that looks for its place, so that not several contend for the locks.
     pub ingesting: Mutex<()>,
     pub logs: Arc<Logs>,
@@ -275,7 +275,7 @@ impl Core {
             commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
             latches: RangeLatches::new(),
-            ingest_waits: IngestWaits::default(),
+            ingest_waits: Arc::default(),
             ingesting: Mutex::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {

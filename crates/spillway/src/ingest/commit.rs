@@ -112,6 +112,7 @@ impl Core {
         IngestRecord::renumber(&mut ingest.encoded, ingest.record.first);
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
+        drop(joined.window.take());
         report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
         // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
         self.context.vfs.yield_now();
@@ -128,7 +129,7 @@ impl Core {
         self.sync_write(joined.given.log_end)?;
         report.synced_in = since(start);
         // Not before: a flush would want the same log synced, and be waited for.
-        if joined.wants_flush {
+        if self.joined_wants_flush(ingest.joining.iter().map(|joining| joining.family.id())) {
             self.state_changed.notify_all();
         }
         if report.above > 0 || joined.begins_wait {

@@ -6,17 +6,22 @@
 //! a little longer than the commit lock; and all locks of a large batch, which joins the queues as an ingest does.
 
 use std::hint;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::{Result, SeqNo};
-use parking_lot::MutexGuard;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::core::{CommitState, Core};
 use crate::write::join::Given;
 
-/// About what an ingest takes from its lock to the log. No longer: it may be without a processor because of who looks.
+/// About twice what an ingest takes from its lock to the log. No longer: it may be without a processor because of who looks.
 const AWAKE: Duration = Duration::from_micros(30);
+
+/// Where the ingest is known to be on another processor: somebody else may have that for a moment, and to be woken takes
+/// about as long.
+const AWAKE_ELSEWHERE: Duration = Duration::from_micros(40);
 
 /// Looks between two at the clock: a pause takes 5 to 50 nanoseconds, by processor.
 const LOOKS_PER_CLOCK: u32 = 32;
@@ -50,6 +55,7 @@ pub(crate) struct IngestWaits {
     longest_window_nanos: AtomicU64,
     /// Odd while an ingest has the commit lock. Written under it.
     lock_turns: AtomicU64,
+    windows: Windows,
     /// The numbers of the ingest that took some last: the last before, and its last. Written under the commit lock.
     newest: [AtomicU64; 2],
 }
@@ -78,6 +84,53 @@ impl Drop for LockTurn<'_> {
     }
 }
 
+/// From before an ingest takes the commit lock until its numbers are visible.
+pub(crate) struct Window(Arc<IngestWaits>);
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        self.0.windows.close();
+    }
+}
+
+/// The windows of all ingests. Writers that took an ingest's processor from it sleep through its window: to look would
+/// keep it from going on, and who yields instead gives up more of the processor than that.
+#[derive(Default)]
+struct Windows {
+    opened: AtomicU64,
+    closed: AtomicU64,
+    /// Where the ingest ran that opened the last one; `NOWHERE` where that is not known.
+    processor: AtomicUsize,
+    sleepers: AtomicUsize,
+    /// A leaf lock.
+    sleeping: Mutex<()>,
+    one_closed: Condvar,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+impl Windows {
+    fn close(&self) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+        // Who sleeps counted itself before it looked at what is closed.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _sleeping = self.sleeping.lock();
+            self.one_closed.notify_all();
+        }
+    }
+
+    /// Returns once as many were closed as are open or closed now.
+    fn sleep_through(&self) {
+        let opened = self.opened.load(Ordering::SeqCst);
+        let mut sleeping = self.sleeping.lock();
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while self.closed.load(Ordering::SeqCst) < opened {
+            self.one_closed.wait(&mut sleeping);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl IngestWaits {
     /// A writer was stopped for so long.
     pub fn count(&self, wait: Duration) {
@@ -101,6 +154,14 @@ impl IngestWaits {
     pub fn turn(&self) -> LockTurn<'_> {
         self.lock_turns.fetch_add(1, Ordering::Release);
         LockTurn(&self.lock_turns)
+    }
+
+    /// What writers wait for begins: an ingest on that processor is about to take the commit lock. To be dropped once its
+    /// numbers are visible.
+    pub fn open_window(self: &Arc<Self>, processor: Option<usize>) -> Window {
+        self.windows.processor.store(processor.unwrap_or(NOWHERE), Ordering::Relaxed);
+        self.windows.opened.fetch_add(1, Ordering::SeqCst);
+        Window(self.clone())
     }
 
     /// An ingest took numbers. Under the commit lock.
@@ -173,17 +234,28 @@ impl Core {
         self.pipeline.wait_visible(seq)
     }
 
-    /// Looks for a while without giving the processor away. An ingest takes tens of microseconds from its lock to the log,
-    /// and a thread that yields to a job comes back at the kernel's next tick, after milliseconds.
+    /// Looks for a while without giving the processor away: an ingest takes some microseconds from its lock to the log, and a
+    /// thread that yields to a job comes back at the kernel's next tick, after milliseconds. Where this thread has the
+    /// ingest's own processor it sleeps until that is done.
     fn look_awake<R>(&self, start: Duration, look: impl Fn() -> Option<R>) -> Option<R> {
+        let (vfs, windows) = (&self.context.vfs, &self.ingest_waits.windows);
         for _ in 0..CLOCKS_MAX {
+            let of_ingest = windows.processor.load(Ordering::Relaxed);
+            let awake = match vfs.processor().filter(|_| of_ingest != NOWHERE) {
+                None => AWAKE,
+                Some(own) if own != of_ingest => AWAKE_ELSEWHERE,
+                Some(_) => {
+                    windows.sleep_through();
+                    Duration::ZERO
+                }
+            };
             for _ in 0..LOOKS_PER_CLOCK {
                 if let found @ Some(_) = look() {
                     return found;
                 }
                 hint::spin_loop();
             }
-            if self.context.vfs.now().saturating_sub(start) > AWAKE {
+            if vfs.now().saturating_sub(start) > awake {
                 break;
             }
         }
@@ -193,4 +265,27 @@ impl Core {
 
 fn nanos(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sleeps_is_woken_once_the_windows_that_were_open_are_closed() {
+        let waits = Arc::<IngestWaits>::default();
+        waits.windows.sleep_through(); // none is open
+        for _ in 0..200 {
+            let windows = [waits.open_window(Some(0)), waits.open_window(None)];
+            std::thread::scope(|scope| {
+                let sleepers: Vec<_> = (0..3).map(|_| scope.spawn(|| waits.windows.sleep_through())).collect();
+                while waits.windows.sleepers.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                windows.into_iter().for_each(drop);
+                sleepers.into_iter().for_each(|sleeper| sleeper.join().expect("woken"));
+            });
+            assert_eq!(waits.windows.sleepers.load(Ordering::SeqCst), 0);
+        }
+    }
 }

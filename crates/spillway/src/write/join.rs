@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, FamilyId, Result, SeqNo};
 use crossbeam_utils::Backoff;
 use log::Reservation;
 
@@ -17,6 +17,7 @@ use crate::flush::held::HeldMemtable;
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
+use crate::ingest::waits::Window;
 use crate::read::view::ReadView;
 use crate::write::admission::Waiter;
 use crate::write::logs::ActiveLog;
@@ -92,11 +93,11 @@ pub(crate) struct Joined {
     pub record: Option<InLog>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
-    /// A family has something to flush that is not being flushed.
-    pub wants_flush: bool,
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
     pub lock: LockTimes,
+    /// Of an ingest: what writers wait for. To be dropped once the change is visible.
+    pub window: Option<Window>,
     /// To be dropped off the locks, and once the change is finished: later writes wait for that.
     pub old_views: Vec<Arc<ReadView>>,
 }
@@ -218,6 +219,7 @@ impl Core {
         let _alone = self.ingesting.lock();
         let mut state = self.state.lock();
         let mut staged = self.stage(request.joining, &mut state)?;
+        let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
         let mut old_views = Vec::with_capacity(staged.len());
         let mut commit = self.commit.lock();
         let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
@@ -248,17 +250,24 @@ impl Core {
         }
         let joined_for = self.context.vfs.now().saturating_sub(joined_at);
         drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
+        drop::<parking_lot::MutexGuard<'_, State>>(state);
+        let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
+        Ok(Ok(Joined { ticket, given, record, under, begins_wait, lock, old_views, window }))
+    }
+
+    /// Whether somebody is to flush what joined the queues of these families; has the pace know, too, where they fall behind.
+    /// For whoever has no unfinished number any more: writers would wait behind it for this.
+    pub(crate) fn joined_wants_flush(&self, families: impl Iterator<Item = FamilyId>) -> bool {
+        let state = self.state.lock();
         let mut wants = false;
-        for joining in request.joining.iter() {
-            let Some(family) = state.families.get(&joining.family.id()) else { continue };
+        for id in families {
+            let Some(family) = state.families.get(&id) else { continue };
             wants |= !family.flushing && wants_flush(family);
             if family.waits_for_compactions() {
                 self.context.pace.set_behind(true); // until a version says otherwise
             }
         }
-        drop::<parking_lot::MutexGuard<'_, State>>(state);
-        let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
-        Ok(Ok(Joined { ticket, given, record, under, wants_flush: wants, begins_wait, lock, old_views }))
+        wants
     }
 
     /// Decides where the entries go, and what numbers and which space of the log they are given. Under both locks.

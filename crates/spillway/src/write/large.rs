@@ -99,6 +99,7 @@ impl Core {
         let mut waited = Duration::ZERO;
         self.wait_written(last, &mut waited)?;
         self.ingest_waits.count_brief(waited);
+        self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
             self.flush_for_log_limit(); // the current log may be long in filling up
         }
