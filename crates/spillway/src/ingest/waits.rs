@@ -16,12 +16,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::core::{CommitState, Core};
 use crate::write::join::Given;
 
-/// About twice what an ingest takes from its lock to the log. No longer: it may be without a processor because of who looks.
+/// Some times what an ingest takes from its lock to the log, and about what it takes to be woken.
 const AWAKE: Duration = Duration::from_micros(30);
-
-/// Where the ingest is known to be on another processor: somebody else may have that for a moment, and to be woken takes
-/// about as long.
-const AWAKE_ELSEWHERE: Duration = Duration::from_micros(40);
 
 /// Looks between two at the clock: a pause takes 5 to 50 nanoseconds, by processor.
 const LOOKS_PER_CLOCK: u32 = 32;
@@ -117,6 +113,11 @@ impl Windows {
             let _sleeping = self.sleeping.lock();
             self.one_closed.notify_all();
         }
+    }
+
+    /// Whether the last was opened on that processor, as far as is known.
+    fn are_of(&self, processor: Option<usize>) -> bool {
+        processor.is_some_and(|own| own == self.processor.load(Ordering::Relaxed))
     }
 
     /// Returns once as many were closed as are open or closed now.
@@ -234,32 +235,24 @@ impl Core {
         self.pipeline.wait_visible(seq)
     }
 
-    /// Looks for a while without giving the processor away: an ingest takes some microseconds from its lock to the log, and a
-    /// thread that yields to a job comes back at the kernel's next tick, after milliseconds. Where this thread has the
-    /// ingest's own processor it sleeps until that is done.
+    /// Looks for a while without giving the processor away, unless it is the ingest's own, and then sleeps until the ingest is
+    /// done. An ingest takes some microseconds from its lock to the log; a thread that yields comes back when all others have
+    /// had their turns, after milliseconds.
     fn look_awake<R>(&self, start: Duration, look: impl Fn() -> Option<R>) -> Option<R> {
         let (vfs, windows) = (&self.context.vfs, &self.ingest_waits.windows);
         for _ in 0..CLOCKS_MAX {
-            let of_ingest = windows.processor.load(Ordering::Relaxed);
-            let awake = match vfs.processor().filter(|_| of_ingest != NOWHERE) {
-                None => AWAKE,
-                Some(own) if own != of_ingest => AWAKE_ELSEWHERE,
-                Some(_) => {
-                    windows.sleep_through();
-                    Duration::ZERO
-                }
-            };
+            if windows.are_of(vfs.processor()) || vfs.now().saturating_sub(start) > AWAKE {
+                break;
+            }
             for _ in 0..LOOKS_PER_CLOCK {
                 if let found @ Some(_) = look() {
                     return found;
                 }
                 hint::spin_loop();
             }
-            if vfs.now().saturating_sub(start) > awake {
-                break;
-            }
         }
-        None
+        windows.sleep_through();
+        look()
     }
 }
 
