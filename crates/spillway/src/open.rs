@@ -208,16 +208,25 @@ impl<'a> Opening<'a> {
     }
 
     fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
-        let tasks = self.context.tasks.clone();
-        // What a damaged image holds may make the caller's code panic.
-        let replayed = caught("recovery", || self.recover(by_images));
-        let begun = replayed.and_then(|replayed| self.begin(replayed));
-        // No thread will come for them, and those that wait own what keeps them.
-        begun.inspect_err(|_| tasks.end())
+        let replayed = self.recover(by_images)?;
+        self.begin(replayed)
     }
 
-    /// What tables, images (`by_images`) and logs hold. No file that was there is changed.
+    /// What tables, images (`by_images`) and logs hold. No file that was there is changed. What a damaged image holds may
+    /// make the caller's code panic.
     fn recover(&mut self, by_images: bool) -> Result<Replayed> {
+        let tasks = self.context.tasks.clone();
+        // No thread will come for them, and those that wait own what keeps them.
+        caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
+    }
+
+    /// The database that goes on from there.
+    fn begin(self, replayed: Replayed) -> Result<Arc<Core>> {
+        let tasks = self.context.tasks.clone();
+        self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
+    }
+
+    fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
         self.open_families()?;
         let restored =
             if by_images { restart::restore(&self.context, &mut self.families)? } else { Restored::default() };
@@ -233,8 +242,7 @@ impl<'a> Opening<'a> {
         self.families.values().flat_map(|family| &family.queue).any(|entry| entry.image_number().is_some())
     }
 
-    /// The database that goes on from there.
-    fn begin(mut self, replayed: Replayed) -> Result<Arc<Core>> {
+    fn begin_with(mut self, replayed: Replayed) -> Result<Arc<Core>> {
         let core = Core::new(CoreParts {
             context: self.context.clone(),
             read_only: self.options.read_only,

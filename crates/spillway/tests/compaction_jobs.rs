@@ -99,6 +99,29 @@ fn a_flush_whose_merge_operator_panics_fails() {
     check_failed(db, &options, 100);
 }
 
+/// Replay fills many memtables where there was one, and flushes them.
+#[test]
+fn an_open_whose_merge_operator_panics_fails() {
+    let operator = Arc::<Armed>::default();
+    let mut options = options(MemoryVfs::new(2), with_operator(&operator));
+    let db = Db::open("/db", &options).expect("open");
+    let family = db.default_family();
+    (0..1000u32).for_each(|i| db.put(&family, &i.to_be_bytes(), &[7; 50], &WriteOptions::default()).expect("put"));
+    merge_all(&db);
+    (0..1000u32).for_each(|i| db.put(&family, &i.to_le_bytes(), &[8; 500], &WriteOptions::default()).expect("put"));
+    merge_all(&db);
+    db.close().expect("closed");
+    options.families[0].1.write_buffer_size = 128 << 10;
+    operator.0.store(true, Ordering::SeqCst);
+    let error = Db::open("/db", &options).err().expect("no database");
+    assert!(error.to_string().contains("panicked: it was armed"), "{error}");
+    let db = Db::open("/db", &options).expect("open");
+    assert_eq!(
+        db.get(&db.default_family(), &999u32.to_be_bytes(), &ReadOptions::default()).expect("get").map(|v| v.len()),
+        Some(150)
+    );
+}
+
 /// Panics whatever it is told, and counts.
 #[derive(Default)]
 struct Panicking(AtomicUsize);

@@ -65,7 +65,7 @@ option_table! {
     /// or writes it, and none drops what such a table must not bring back. Needs three levels.
     /// RocksDB 7.8 does not know the name.
     cf_allow_ingest_behind: bool = false, ANY, Spillway, Fixed;
-    /// Bytes of an ingest up to which, where it lies over a memtable, the flush of that writes both into one table of level 0
+    /// Bytes of an ingest, uncompressed, up to which, where it lies over a memtable, the flush of that writes both into one table of level 0
     /// rather than link the ingest's tables there; 0 to link all.
     merge_ingests_max_bytes: u64 = MIB, ANY, Spillway, Mutable;
     /// Tables in level 0 at which they are compacted.

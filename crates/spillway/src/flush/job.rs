@@ -115,7 +115,7 @@ impl Run {
 }
 
 /// The runs at a queue's old end that leave it in one flush, with one sync of the log and one edit of the MANIFEST. An
-/// excise begins a flush, for the reason that it begins a run. Memtables above the last ingest stay as long as
+/// excise begins a flush, for the reason that it begins a run. Memtables above the last linked ingest stay as long as
 /// `are_ready` says that they are not: they may be rewritten as one table with those to come.
 fn runs_to_flush(
     queue: &[Arc<dyn Flushable>],

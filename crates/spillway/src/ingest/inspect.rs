@@ -88,7 +88,8 @@ impl Candidate<'_> {
             ..FileMeta::default()
         };
         let number_at = options.write_global_seqno.then(|| number_offset(&table)).transpose()?;
-        Ok(Found::Table(Box::new(IngestTable { meta, has_range_deletions }), number_at))
+        let raw_bytes = properties.raw_key_bytes.saturating_add(properties.raw_value_bytes);
+        Ok(Found::Table(Box::new(IngestTable { meta, has_range_deletions, raw_bytes }), number_at))
     }
 
     /// Opens it past the table and block caches: under the number that it has now nobody will read it again.

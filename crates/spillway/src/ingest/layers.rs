@@ -54,7 +54,7 @@ mod tests {
         };
         let smallest = key::encode(start.as_bytes(), SeqNo::ZERO, ValueKind::Value);
         let meta = FileMeta { number: FileNumber(number), smallest, largest, ..FileMeta::default() };
-        IngestTable { meta, has_range_deletions: false }
+        IngestTable { meta, ..IngestTable::default() }
     }
 
     fn layers(ranges: &[&str]) -> Vec<Vec<u64>> {

@@ -58,7 +58,8 @@ impl QueuedIngest {
         shape: IngestShape,
         merged_max_bytes: u64,
     ) -> Arc<Self> {
-        let table_bytes = share.layers.iter().flatten().map(|table| table.meta.file_bytes).sum::<u64>();
+        let bytes_of = |table: &IngestTable| table.meta.file_bytes.max(table.raw_bytes);
+        let bytes = share.layers.iter().flatten().map(bytes_of).fold(0, u64::saturating_add);
         let of_table = |table: &IngestTable| {
             size_of::<IngestTable>()
                 + size_of::<TableFile>()
@@ -73,7 +74,7 @@ impl QueuedIngest {
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
-            may_merge: share.excise.is_none() && table_bytes <= merged_max_bytes,
+            may_merge: share.excise.is_none() && bytes <= merged_max_bytes,
             merges: AtomicBool::new(false),
             reservation: AtomicU64::new(0),
             memory_bytes,

@@ -49,6 +49,8 @@ pub(crate) struct IngestTable {
     /// Its sequence numbers are zero where the ingest's number is to be every entry's.
     pub meta: FileMeta,
     pub has_range_deletions: bool,
+    /// Bytes of its keys and values, as its properties say; not in the record, and 0 where it was read from there.
+    pub raw_bytes: u64,
 }
 
 /// Set where a table brings sequence numbers of its own.
@@ -141,7 +143,7 @@ fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
     Ok(share)
 }
 
-fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletions }: &IngestTable) {
+fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletions, .. }: &IngestTable) {
     let own_numbers = table.largest_seq > SeqNo::ZERO;
     let flag = |set: bool, flag: u32| if set { flag } else { 0 };
     let has_checksum = !table.file_checksum_func.is_empty();
@@ -192,7 +194,7 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<IngestTable> {
     if !whole || flags & !known != 0 || table.smallest_seq > table.largest_seq || table.largest_seq > SeqNo::MAX {
         return Err(malformed("a table"));
     }
-    Ok(IngestTable { meta: table, has_range_deletions: flags & FLAG_RANGE_DELETIONS != 0 })
+    Ok(IngestTable { meta: table, has_range_deletions: flags & FLAG_RANGE_DELETIONS != 0, raw_bytes: 0 })
 }
 
 fn malformed(what: &str) -> Error {
@@ -231,7 +233,7 @@ mod tests {
             largest: bound(largest),
             ..FileMeta::default()
         };
-        IngestTable { meta, has_range_deletions: false }
+        IngestTable { meta, ..IngestTable::default() }
     }
 
     fn record() -> IngestRecord {

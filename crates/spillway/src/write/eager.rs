@@ -10,10 +10,11 @@ use std::sync::Arc;
 use base::{Error, FamilyId, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::core::Core;
+use crate::core::{Core, FamilyState};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::job::{FlushPlan, next_to_flush};
+use crate::ingest::queued::QueuedIngest;
 use crate::write::admission::Part;
 use crate::write::options::WriteOptions;
 
@@ -116,6 +117,7 @@ impl Claims<'_> {
     fn plan_older_run(&self, id: FamilyId) -> Option<FlushPlan> {
         let mut state = self.core.state.lock();
         let family = state.families.get_mut(&id)?;
+        part_from_ingests(family, self.families.len());
         if self.core.is_closing() || next_to_flush(&family.queue).len() == family.queue.len() {
             return None;
         }
@@ -137,10 +139,20 @@ impl Claims<'_> {
         }
         let claimed = std::mem::take(&mut self.families);
         let plan = |id: FamilyId| {
-            state.families.get_mut(&id)?.flushing = false;
+            let family = state.families.get_mut(&id)?;
+            part_from_ingests(family, claimed.len());
+            family.flushing = false;
             self.core.plan_flush(&mut state, id)
         };
-        Ok(claimed.into_iter().filter_map(plan).collect())
+        Ok(claimed.iter().copied().filter_map(plan).collect())
+    }
+}
+
+/// Has what a family ingested leave its queue apart from memtables, where families are flushed together: one whose merged
+/// ingest turned out to be damaged would leave in an edit of its own.
+fn part_from_ingests(family: &FamilyState, families: usize) {
+    if families > 1 {
+        family.queue.iter().filter_map(|entry| entry.as_ingest()).for_each(QueuedIngest::link_instead);
     }
 }
 

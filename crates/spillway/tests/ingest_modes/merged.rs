@@ -96,6 +96,14 @@ fn larger_ones_are_linked() {
         assert_eq!(merged(&world) - before, more, "{keys} keys");
         assert_eq!(world.get(5).as_deref(), Some("a value of some length"));
     }
+    // Compressed it is small.
+    world.put(5, "under");
+    let file = world.table("compressible", 0..10, &"a".repeat(1000));
+    assert!(world.vfs.metadata(&file).expect("there").len < 4 << 10);
+    let before = merged(&world);
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    world.flush();
+    assert_eq!(merged(&world) - before, 0);
 }
 
 /// The other modes give tables their levels themselves, and an excise removes what is in tables.
