@@ -1,4 +1,5 @@
-//! A flush the plain way: the entries of one or more memtables, written as one table of level 0.
+//! A flush the plain way: the entries of one or more memtables, and of small ingests over them, written as one table of
+//! level 0.
 
 use std::sync::Arc;
 
