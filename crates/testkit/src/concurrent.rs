@@ -79,7 +79,7 @@ impl Worker {
         let mut actions: Vec<Action> = (0..1 + random.below(6)).map(|_| self.action(random, operation)).collect();
         actions.push(count);
         if is_ingest {
-            let rides_along = ingest.way == Way::Flushable && random.chance(25);
+            let rides_along = random.chance(25);
             let in_batch = if rides_along { actions.split_off(actions.len() / 2) } else { Vec::new() };
             ingest.batch = in_batch.into_iter().map(|action| Change { family: family.clone(), action }).collect();
             if !actions.is_empty() {

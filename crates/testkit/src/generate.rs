@@ -43,7 +43,7 @@ struct Generator {
 
 impl Generator {
     fn op(&mut self) -> Op {
-        match self.random.below(1044) {
+        match self.random.below(1074) {
             0..480 => Op::Single(self.change(), self.durability()),
             480..560 => {
                 let changes = (0..1 + self.random.below(12)).map(|_| self.change()).collect();
@@ -55,7 +55,7 @@ impl Generator {
             620..650 => Op::Flush((0..1 + self.random.below(3)).map(|_| self.name(&FAMILIES)).collect()),
             650..665 => self.compact(),
             665..667 => Op::Checkpoint,
-            1000..1030 => Op::Ingest(self.ingest()),
+            1000..1030 | 1044..1074 => Op::Ingest(self.ingest()),
             1030..1034 => Op::Prepare(self.name(&PREPARED), self.ingest()),
             1034..1038 => Op::Commit(self.name(&PREPARED)),
             1038..1040 => Op::Abandon(self.name(&PREPARED)),
@@ -147,7 +147,7 @@ impl Generator {
                 ingest.files.extend(self.touching_files(&family));
             }
         }
-        if way == Way::Flushable && self.random.chance(30) {
+        if self.random.chance(30) {
             ingest.batch = (0..1 + self.random.below(5)).map(|_| self.change()).collect();
         }
         ingest

@@ -321,14 +321,11 @@ impl fmt::Display for Op {
 }
 
 impl Script {
-    /// Has all ingests go this way; batches ride along with flushable ones only.
+    /// Has all ingests go this way.
     pub fn ingest_by(&mut self, way: Way) {
         for op in &mut self.ops {
             if let Op::Ingest(ingest) | Op::Prepare(_, ingest) = op {
                 ingest.way = way;
-                if way != Way::Flushable {
-                    ingest.batch.clear();
-                }
             }
         }
     }

@@ -65,7 +65,7 @@ pub const ALL: [Profile; 10] = [
         db: "log_file_bytes=128K;log_backing=mapped;max_subcompactions=3;max_open_files=4;max_total_wal_size=256K",
         family: "write_buffer_size=64K;level_compaction_dynamic_level_bytes=false;target_file_size_base=4K;\
                  max_bytes_for_level_base=8K;max_bytes_for_level_multiplier=2;level0_file_num_compaction_trigger=2;\
-                 num_levels=4;compression=kNoCompression;max_sequential_skip_in_iterations=1",
+                 num_levels=4;compression=kNoCompression;max_sequential_skip_in_iterations=1;merge_ingests_max_bytes=0",
         ..PLAIN
     },
     Profile {
@@ -85,7 +85,8 @@ pub const ALL: [Profile; 10] = [
         db: "log_file_bytes=64K",
         family: "write_buffer_size=64K;min_write_buffer_number_to_merge=16;max_write_buffer_number=40;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
-                 level0_file_num_compaction_trigger=2;compression=kNoCompression;prefix_extractor=capped:3",
+                 level0_file_num_compaction_trigger=2;compression=kNoCompression;prefix_extractor=capped:3;\
+                 merge_ingests_max_bytes=0",
         ..PLAIN
     },
     Profile {
@@ -191,6 +192,7 @@ impl Profile {
             DbOptions { create_if_missing: true, create_missing_column_families: true, ..DbOptions::default() };
         apply_string(&mut options, self.db).expect("a profile's options are right");
         options.allow_ingest_behind = self.behind;
+        options.statistics = true;
         options
     }
 

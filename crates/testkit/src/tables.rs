@@ -79,14 +79,8 @@ fn write_table(vfs: &Arc<dyn Vfs>, path: &Path, file: &File, family: &Family) ->
 
 /// How the engine is to go about it.
 pub fn options(ingest: &Ingest) -> IngestOptions {
-    let mode = match ingest.way {
-        Way::Flushable => IngestMode::Flushable,
-        Way::Blocking => IngestMode::Blocking,
-        Way::FlushFirst => IngestMode::FlushFirst,
-        Way::Direct => IngestMode::Direct,
-    };
     IngestOptions {
-        mode,
+        mode: mode(ingest.way),
         link_files: ingest.source == Source::Linked,
         move_files: ingest.source == Source::Moved,
         write_global_seqno: ingest.source == Source::Numbered,
@@ -97,5 +91,14 @@ pub fn options(ingest: &Ingest) -> IngestOptions {
         allow_blocking_flush: !ingest.demands.unblocking,
         no_slowdown: ingest.demands.hasty,
         ..IngestOptions::default()
+    }
+}
+
+pub fn mode(way: Way) -> IngestMode {
+    match way {
+        Way::Flushable => IngestMode::Flushable,
+        Way::Blocking => IngestMode::Blocking,
+        Way::FlushFirst => IngestMode::FlushFirst,
+        Way::Direct => IngestMode::Direct,
     }
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use testkit::ingest::Way;
+use testkit::run::{Runner, run_and_look};
 use testkit::{faults, ops, parse, threads};
 use vfs::{Fault, FaultCode, Operation, Rule};
 
@@ -122,6 +123,17 @@ fn lives_with_ingests() {
         script.ingest_by(way);
         fail_calls(script, turn(nth, profiles.len()));
     }
+}
+
+/// Recovery puts them into the queue again, and every call fails of that too.
+#[test]
+fn a_short_life_with_ingests_in_the_queue() {
+    let script = life("queued.txt", "queued");
+    let reopened = script.ops.iter().position(|op| matches!(op, ops::Op::Reopen)).unwrap();
+    let before = ops::Script { ops: script.ops[..reopened].to_vec(), ..script.clone() };
+    let queued = |runner: &Runner| runner.db().live_files().iter().filter(|file| file.is_queued).count();
+    assert!(run_and_look(&before, queued).unwrap() >= 5, "recovery finds them in the log only");
+    fail_calls(script, Turn::ALL);
 }
 
 /// Every call fails in a quarter of its ways: all ways come about, but not at every call.

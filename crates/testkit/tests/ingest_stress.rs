@@ -9,12 +9,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base::SeqNo;
+use parking_lot::Mutex;
 use spillway::compaction::CompactRangeOptions;
-use spillway::{Db, IngestOptions, OtherFamilies, ReadOptions, TableWriter, WriteOptions};
+use spillway::{
+    Db, ErrorKind, Family, IngestOptions, IngestRequest, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
+};
 use testkit::concurrent::{self, FAMILIES, Worker, read_all};
 use testkit::ingest::Way;
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
+use testkit::tables;
 use testkit::threads::{start, wait_for, within};
 use vfs::{CrashPolicy, MemoryVfs, RealVfs, Vfs};
 
@@ -177,6 +181,111 @@ fn crash_beside_workers(profile_name: &str) {
         let found = concurrent::last_state_like(&histories, &pairs);
         assert!(found >= Some(promised), "{profile_name}, {policy:?}: {found:?} is there, {promised:?} was promised");
     }
+}
+
+/// Ingests of several families, one of which is dropped and made again meanwhile.
+struct Drops {
+    db: Arc<Db>,
+    vfs: Arc<dyn Vfs>,
+    profile: Profile,
+    passing: Mutex<Arc<Family>>,
+    done: AtomicBool,
+}
+
+impl Drops {
+    /// Returns how often it dropped the family.
+    fn drop_and_create(&self) -> u64 {
+        let mut drops = 0;
+        while !self.done.load(Ordering::Relaxed) {
+            let family = self.passing.lock().clone();
+            self.db.drop_family(&family).unwrap();
+            drops += 1;
+            let again = self.db.create_family("passing", self.profile.family_options("passing")).unwrap();
+            *self.passing.lock() = again;
+            // Until something came into it.
+            let passing = self.passing.lock().clone();
+            let is_empty = || !self.db.iter(&passing, &ReadOptions::default()).unwrap().seek_to_first();
+            wait_for("an ingest", || self.done.load(Ordering::Relaxed) || !is_empty());
+        }
+        drops
+    }
+
+    fn table(&self, family: &Arc<Family>, key: &str) -> IngestRequest {
+        let file = PathBuf::from(format!("/tables/{key}-{}.sst", family.name()));
+        let mut table = TableWriter::create(self.vfs.clone(), &file, &family.options()).unwrap();
+        table.put(key.as_bytes(), b"ingested").unwrap();
+        table.finish().unwrap();
+        IngestRequest::new(family.clone(), vec![file])
+    }
+
+    /// Returns how many were done, and how many were not: all or nothing of each.
+    fn ingest(&self, thread: u64) -> [u64; 2] {
+        let (mut random, mut outcomes) = (Random::new(thread), [0, 0]);
+        for number in 0..operations() / 2 {
+            let key = format!("{:02}-{thread}-{number}", random.below(20));
+            let lasting = FAMILIES.map(|name| self.db.family(name).unwrap());
+            for family in &lasting {
+                self.db.put(family, key.as_bytes(), b"before", &WriteOptions::default()).unwrap();
+            }
+            let passing = self.passing.lock().clone();
+            let requests = lasting.iter().chain([&passing]).map(|family| self.table(family, &key)).collect::<Vec<_>>();
+            let options = IngestOptions { mode: tables::mode(*random.pick(&Way::ALL)), ..IngestOptions::default() };
+            let expected: &[u8] = match self.db.ingest_all(&requests, &options) {
+                Ok(_) => b"ingested",
+                Err(error) if error.kind() == ErrorKind::Closed => b"before",
+                Err(error) => panic!("{error}"),
+            };
+            outcomes[usize::from(expected == b"before")] += 1;
+            for family in &lasting {
+                let found = self.db.get(family, key.as_bytes(), &ReadOptions::default()).unwrap();
+                assert_eq!(found.as_deref(), Some(expected), "{key}, {options:?}");
+            }
+        }
+        outcomes
+    }
+}
+
+fn drops_beside_ingests(profile_name: &str) {
+    let profile = profile::by_name(profile_name).unwrap();
+    let memory = MemoryVfs::new(1);
+    memory.set_runs_inline(false);
+    let vfs: Arc<dyn Vfs> = memory;
+    vfs.create_dir_all("/tables".as_ref()).unwrap();
+    let open = || Db::open("/db", &profile.open_options(vfs.clone(), FAMILIES)).unwrap();
+    let db = Arc::new(open());
+    let passing = Mutex::new(db.create_family("passing", profile.family_options("passing")).unwrap());
+    let drops = Arc::new(Drops { db: db.clone(), vfs: vfs.clone(), profile, passing, done: AtomicBool::new(false) });
+    let run = |thread| {
+        let drops = drops.clone();
+        start(move || drops.ingest(thread))
+    };
+    let ingesters: Vec<_> = (0..INGESTERS).map(run).collect();
+    let dropper = drops.clone();
+    let dropper = start(move || dropper.drop_and_create());
+    let outcomes: Vec<_> = ingesters.into_iter().map(|ingester| ingester.join().unwrap()).collect();
+    drops.done.store(true, Ordering::Relaxed);
+    let dropped = dropper.join().unwrap();
+    let [done, refused] = [0, 1].map(|at| outcomes.iter().map(|outcome| outcome[at]).sum::<u64>());
+    println!("{profile_name}: {done} done, {refused} refused, {dropped} drops");
+    assert!(done > 20 && refused > 0 && dropped > 5, "{done} done, {refused} refused, {dropped} drops");
+    // No gate is closed and no latch is left behind.
+    let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
+    FAMILIES.map(|name| db.put(&db.family(name).unwrap(), b"00", b"last", &impatient).unwrap());
+    db.drop_family(&drops.passing.lock().clone()).unwrap();
+    drop(Arc::into_inner(drops));
+    let contents = FAMILIES.map(|name| read_all(&db, name, None, false));
+    db.close().unwrap();
+    drop(db);
+    let db = open();
+    assert!(FAMILIES.map(|name| read_all(&db, name, None, false)) == contents, "reopened");
+    let named = db.live_files().len();
+    let there = vfs.read_dir("/db".as_ref()).unwrap().iter().filter(|file| file.ends_with(".sst")).count();
+    assert_eq!(there, named, "tables are left that nobody names");
+}
+
+#[test]
+fn families_are_dropped_beside_ingests() {
+    within(LIMIT, || ["tiny", "queued"].map(drops_beside_ingests));
 }
 
 #[test]

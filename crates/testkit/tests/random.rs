@@ -2,8 +2,9 @@
 //! one of them. The seed also decides the profile's variant: orders of keys, memtables, ingests from behind.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+use base::metrics::Ticker;
 use spillway::SeqNo;
-use testkit::ops::Script;
+use testkit::ops::{Op, Script};
 use testkit::{generate, profile, run, shrink};
 
 /// Seeds that each profile runs in the ordinary suite, and operations of each script.
@@ -61,14 +62,36 @@ fn scripts_reach_queued_ingests_and_virtual_tables() {
     let (mut queued, mut parts) = (0, 0);
     for name in ["queued", "tiny"] {
         let profile = profile::by_name(name).unwrap();
-        for seed in 0..SEEDS {
-            let script = generate::script(seed, &profile, 30 + 10 * seed as usize); // ends before the next flush
+        for seed in 0..2 * SEEDS {
+            let operations = 30 + 10 * (seed % SEEDS); // ends before the next flush
+            let script = generate::script(seed, &profile, operations as usize);
             let files = run::run_and_look(&script, |runner| runner.db().live_files()).unwrap();
             queued += files.iter().filter(|file| file.is_queued).count();
             parts += files.iter().filter(|file| file.is_virtual).count();
         }
     }
+    println!("{queued} tables were in queues, {parts} were parts of files");
     assert!(queued > 0 && parts > 0, "{queued} tables were in queues, {parts} were parts of files");
+}
+
+/// Nor would one in which all that is ingested over a memtable is written into a table with it, or none of that.
+#[test]
+fn scripts_reach_ingests_that_are_merged_and_such_that_are_linked() {
+    for (name, merges) in [("tiny", true), ("static-levels", false), ("queued", false)] {
+        let profile = profile::by_name(name).unwrap();
+        let (mut above, mut merged, mut placed) = (0, 0, 0);
+        for seed in 0..SEEDS / 2 {
+            let mut script = generate::script(seed, &profile, OPERATIONS);
+            script.ops.retain(|op| !matches!(op, Op::Reopen | Op::ReadOnly { .. })); // statistics begin anew with those
+            let statistics = run::run_and_look(&script, |runner| runner.db().statistics()).unwrap().unwrap();
+            above += statistics.count(Ticker::IngestAbove);
+            merged += statistics.count(Ticker::IngestMerged);
+            placed += statistics.count(Ticker::IngestPlacedMiddle) + statistics.count(Ticker::IngestPlacedLast);
+        }
+        println!("{name}: {above} ingests above memtables, {merged} tables merged, {placed} below level 0");
+        assert!(above > 0 && placed > 0, "{name}: {above} ingests above memtables, {placed} below level 0");
+        assert_eq!(merged > 0, merges, "{name}: {merged} merged");
+    }
 }
 
 /// Nor would one of whose ingests none came from behind, or none was refused.

@@ -59,18 +59,19 @@ impl Core {
         self.check_writable()?;
         let start = self.context.vfs.now();
         prepared.check_made_for(&self.context)?;
-        prepared.check_unchanged()?;
         let batch = batch.filter(|batch| !batch.is_empty());
         if prepared.options.ingest_behind && batch.is_some() {
             return Err(Error::invalid_argument("a batch cannot come along with what is ingested from behind"));
         }
         let mut report = IngestReport::of(&prepared);
         if prepared.shares().is_empty() {
+            prepared.check_still_wanted()?;
             let report = self.commit_batch_alone(batch, &prepared.options)?;
             prepared.remove_moved();
             return Ok(report);
         }
         if prepared.options.ingest_behind {
+            prepared.check_still_wanted()?;
             self.place_behind(&mut prepared)?;
         } else {
             self.commit_numbered(&mut prepared, batch, &mut report)?;
@@ -101,6 +102,8 @@ impl Core {
         let mut ingest = self.ingest_of(prepared, batch)?;
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
+        // Not before the waits, which may have been long.
+        prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
         // Who yields here is not as likely to lose the processor from the locks to the log, where writers wait for it.
         self.context.pace.let_writers_go_first();

@@ -34,6 +34,7 @@ pub struct PreparedIngest {
     /// Where each table's file takes the number that the commit gives it, where the options ask for that.
     numbered: Vec<(FileNumber, NumberPlace)>,
     pub(super) options: IngestOptions,
+    progress: IngestProgress,
     /// How long that took.
     pub(super) took: Duration,
 }
@@ -69,12 +70,13 @@ impl PreparedIngest {
         &self.shares
     }
 
-    /// Whether the tables are what was prepared. A linked file can be changed by its other name: that is seen by its size
-    /// and its time, to a microsecond where the file system keeps that.
+    /// Whether nobody cancelled it, and the tables are what was prepared. A linked file can be changed by its other name:
+    /// that is seen by its size and its time, to a microsecond where the file system keeps that.
     ///
     /// # Errors
-    /// `InvalidArgument`: one was changed or removed since.
-    pub(super) fn check_unchanged(&self) -> Result<()> {
+    /// `Closed`: cancelled. `InvalidArgument`: a table was changed or removed since.
+    pub(super) fn check_still_wanted(&self) -> Result<()> {
+        self.progress.check()?;
         for ReadyFile { source, made } in &self.files {
             if let Some(made) = made
                 && !made.is_unchanged()?
@@ -175,7 +177,7 @@ impl Core {
             progress: progress.clone(),
         };
         let done = crew::work_off(&*self.context.vfs, helpers, items, move |item, given_up| job.run(item, given_up))?;
-        let prepared = self.assemble(requests, options, done);
+        let prepared = self.assemble(requests, (options, progress), done);
         if prepared.files.iter().any(|file| file.made.is_some()) {
             self.context.vfs.sync_dir(&self.context.dir)?;
         }
@@ -199,7 +201,12 @@ impl Core {
         }
     }
 
-    fn assemble(&self, requests: &[IngestRequest], options: &IngestOptions, done: Vec<Done>) -> PreparedIngest {
+    fn assemble(
+        &self,
+        requests: &[IngestRequest],
+        (options, progress): (&IngestOptions, &IngestProgress),
+        done: Vec<Done>,
+    ) -> PreparedIngest {
         let mut tables: Vec<Vec<IngestTable>> = requests.iter().map(|_| Vec::new()).collect();
         let (mut files, mut numbered) = (Vec::with_capacity(done.len()), Vec::new());
         for Done { request, file, ready } in done {
@@ -221,6 +228,7 @@ impl Core {
             files,
             numbered,
             options: options.clone(),
+            progress: progress.clone(),
             took: Duration::ZERO,
         }
     }

@@ -1,4 +1,4 @@
-//! How far a prepare has come, and its end before it is done.
+//! How far a prepare has come, and the end of an ingest before it is done.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Error, Result};
 
-/// How far a prepare has come, to be read by another thread, which may also end it. Clones are one.
+/// How far a prepare has come, to be read by another thread, which may also end the ingest. Clones are one.
 #[derive(Clone, Debug, Default)]
 pub struct IngestProgress(Arc<Counters>);
 
@@ -30,7 +30,8 @@ impl IngestProgress {
         (self.0.bytes.load(Ordering::Relaxed), self.0.bytes_done.load(Ordering::Relaxed))
     }
 
-    /// Has the prepare end with an error of kind `Closed`, soon: between two blocks of a file at the latest.
+    /// Has the ingest end with an error of kind `Closed` and without effect, unless it has taken its numbers: a prepare
+    /// between two blocks of a file at the latest, a commit behind what it waits for (flushes, compactions, other ingests).
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }

@@ -79,8 +79,9 @@ pub struct IngestReport {
     /// Time under the commit lock.
     pub locked_for: Duration,
     /// Time from when it took the commit lock until it was in the log, and that under the lock in attempts before. Writers
-    /// stood before the lock meanwhile, or had later numbers and waited to be visible: in mode `flushable` none can have been
-    /// held up for longer.
+    /// stood before the lock meanwhile, or had later numbers and waited to be visible: in mode `flushable` it keeps none for
+    /// longer. Not in it are the time that a writer takes to be woken, and the state lock: a writer whose memtable is full
+    /// takes that, and the ingest has it from a little earlier on.
     pub held_up_for: Duration,
     /// Time until the log was synced.
     pub synced_in: Duration,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::extend::{Event, EventListener};
+use base::metrics::Ticker;
 use parking_lot::Mutex;
 use spillway::vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs, read_all};
 use spillway::{
@@ -99,6 +100,22 @@ impl World {
             file.append(&bytes, IoClass::Other).expect("written");
             file.sync(IoClass::Other).expect("synced");
         }
+    }
+
+    /// Overwrites a part in the middle of a file, which the ends of a table say nothing of.
+    pub fn damage_middle(&self, file: &Path) {
+        let mut bytes = read_all(&*self.vfs, file, u64::MAX, IoClass::Other).expect("readable");
+        let middle = bytes.len() / 2;
+        bytes[middle - 100..middle].iter_mut().for_each(|byte| *byte ^= 0xa5);
+        self.vfs.remove_file(file).expect("removed");
+        let mut damaged = self.vfs.create(file, IfExists::Fail).expect("created");
+        damaged.append(&bytes, IoClass::Other).expect("written");
+        damaged.sync(IoClass::Other).expect("synced");
+    }
+
+    /// Ingests that a flush wrote into one table with what they stood over.
+    pub fn merged(&self) -> u64 {
+        self.db.statistics().expect("asked for").count(Ticker::IngestMerged)
     }
 
     pub fn reopen(&mut self) {

@@ -1,14 +1,8 @@
 //! Small ingests over memtables: a flush writes both into one table of level 0.
 
-use base::metrics::Ticker;
-use spillway::vfs::{IfExists, IoClass, read_all};
 use spillway::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions};
 
 use super::common::{World, contents, mode, name};
-
-fn merged(world: &World) -> u64 {
-    world.db.statistics().expect("asked for").count(Ticker::IngestMerged)
-}
 
 /// Links all, and compacts nothing by itself.
 fn linking(options: &mut OpenOptions) {
@@ -57,11 +51,11 @@ fn few_tables_come_of_them_and_theirs_are_deleted() {
         let mut reader = world.db.iter(&world.family, &ReadOptions::default()).expect("iterator");
         assert!(reader.seek_to_first());
         world.flush();
-        let before = (world.db.levels(&world.family)[0].files, merged(&world));
+        let before = (world.db.levels(&world.family)[0].files, world.merged());
         let expected = three_turns(&world);
         world.flush();
         let files = world.db.levels(&world.family)[0].files - before.0;
-        assert_eq!((files, merged(&world) - before.1), (tables, if merges { 3 } else { 0 }));
+        assert_eq!((files, world.merged() - before.1), (tables, if merges { 3 } else { 0 }));
         for (found, snapshot) in &snapshots {
             assert_eq!(*found, contents(&world.db, &world.family, Some(snapshot.clone())));
         }
@@ -88,22 +82,22 @@ fn larger_ones_are_linked() {
         options.families[0].1.merge_ingests_max_bytes = 4 << 10;
     });
     for (keys, more) in [(10, 1), (1000, 0), (20, 1)] {
-        let before = merged(&world);
+        let before = world.merged();
         world.put(5, "under");
         let file = world.table(&format!("{keys}"), 0..keys, "a value of some length");
         world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
         world.flush();
-        assert_eq!(merged(&world) - before, more, "{keys} keys");
+        assert_eq!(world.merged() - before, more, "{keys} keys");
         assert_eq!(world.get(5).as_deref(), Some("a value of some length"));
     }
     // Compressed it is small.
     world.put(5, "under");
     let file = world.table("compressible", 0..10, &"a".repeat(1000));
     assert!(world.vfs.metadata(&file).expect("there").len < 4 << 10);
-    let before = merged(&world);
+    let before = world.merged();
     world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
     world.flush();
-    assert_eq!(merged(&world) - before, 0);
+    assert_eq!(world.merged() - before, 0);
 }
 
 /// The other modes give tables their levels themselves, and an excise removes what is in tables.
@@ -114,7 +108,7 @@ fn nothing_else_is_merged() {
         world.put(5, "under");
         world.ingest(world.table("over", 0..10, "over"), &mode(ingest)).expect("ingested");
         world.flush();
-        assert_eq!(merged(&world), 0, "{ingest:?}");
+        assert_eq!(world.merged(), 0, "{ingest:?}");
     }
     let world = World::inline();
     world.put(5, "under");
@@ -122,7 +116,7 @@ fn nothing_else_is_merged() {
     let request = IngestRequest { excise, ..world.request(world.table("over", 4..6, "over")) };
     world.db.ingest_all(&[request], &IngestOptions::default()).expect("ingested");
     world.flush();
-    assert_eq!((merged(&world), world.contents().len()), (0, 2));
+    assert_eq!((world.merged(), world.contents().len()), (0, 2));
 }
 
 /// What a link would not have read is no reason for a flush to fail.
@@ -132,16 +126,10 @@ fn where_a_block_cannot_be_read_the_table_is_linked() {
     world.change_options(|options| options.families[0].1.merge_ingests_max_bytes = 1 << 20);
     world.put_all(0..1000, "under");
     let file = world.table("damaged", 0..1000, "a value of some length, so that there are several blocks");
-    let mut bytes = read_all(&*world.vfs, &file, u64::MAX, IoClass::Other).expect("readable");
-    let middle = bytes.len() / 2;
-    bytes[middle - 100..middle].iter_mut().for_each(|byte| *byte ^= 0xa5);
-    world.vfs.remove_file(&file).expect("removed");
-    let mut damaged = world.vfs.create(&file, IfExists::Fail).expect("created");
-    damaged.append(&bytes, IoClass::Other).expect("written");
-    damaged.sync(IoClass::Other).expect("synced");
+    world.damage_middle(&file);
     world.ingest(file, &mode(IngestMode::Flushable)).expect("its ends are fine");
     world.flush();
-    assert_eq!((merged(&world), world.db.levels(&world.family)[0].files), (0, 2));
+    assert_eq!((world.merged(), world.db.levels(&world.family)[0].files), (0, 2));
     for _ in 0..2 {
         world.put(2000, "goes on");
         assert_eq!(world.get(0).as_deref(), Some("a value of some length, so that there are several blocks"));

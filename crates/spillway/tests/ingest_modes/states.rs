@@ -1,10 +1,16 @@
 //! Every mode over every state of the memory and the tables that it may find.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use spillway::{CompactRangeOptions, IngestMode, IngestRequest, IngestWay, WriteBatch};
+use base::extend::Event;
+use spillway::vfs::{IoClass, Vfs};
+use spillway::{
+    CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestProgress, IngestRequest, IngestWay, WriteBatch,
+};
 
-use super::common::{MODES, World, contents, mode, name};
+use super::common::{MODES, World, contents, mode, name, put_now};
 
 /// Where keys are that an ingest overlaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,4 +187,40 @@ fn a_family_that_is_dropped_before_the_commit_takes_nothing() {
         assert_eq!(error.kind(), spillway::ErrorKind::Closed, "{ingest:?}: {error}");
         world.put(1, "the database goes on");
     }
+}
+
+/// What happens while a commit waits for the flush of what it overlaps ends it before it has numbers.
+fn fails_beside_a_flush(meanwhile: fn(&Arc<dyn Vfs>, &Path, &IngestProgress), kind: ErrorKind, why: &str) {
+    for ingest in [IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct] {
+        let world = World::inline();
+        world.put_all(0..20, "under");
+        let before = (world.contents(), world.db.latest_sequence_number());
+        let file = world.table("in.sst", 5..15, "ingested");
+        let (progress, request) = (IngestProgress::default(), [world.request(file.clone())]);
+        let options = IngestOptions { link_files: true, ..mode(ingest) };
+        let prepared = world.db.prepare_ingest(&request, &options, &progress).expect("prepared");
+        let (vfs, cancelled) = (world.vfs.clone(), progress.clone());
+        world.whenever(move |_, event| {
+            if let Event::FlushBegin { .. } = event {
+                meanwhile(&vfs, &file, &cancelled);
+            }
+        });
+        let error = world.db.commit_ingest(prepared).expect_err(why);
+        assert_eq!((error.kind(), error.message().contains(why)), (kind, true), "{ingest:?}: {error:?}");
+        assert_eq!((world.contents(), world.db.latest_sequence_number()), before, "{ingest:?}");
+        put_now(&world.db, 10, "no gate is closed").expect("written");
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_the_commit_waits_is_refused() {
+    let grow = |vfs: &Arc<dyn Vfs>, file: &Path, _: &IngestProgress| {
+        vfs.open_append(file).expect("there").append(b"more", IoClass::Other).expect("written");
+    };
+    fails_beside_a_flush(grow, ErrorKind::InvalidArgument, "changed or removed");
+}
+
+#[test]
+fn a_commit_is_cancelled_while_it_waits() {
+    fails_beside_a_flush(|_, _, progress| progress.cancel(), ErrorKind::Closed, "cancelled");
 }

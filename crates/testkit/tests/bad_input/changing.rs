@@ -1,4 +1,5 @@
-//! Files that are changed while they are ingested: at each call to the file system that the first half makes.
+//! Files that are changed while they are ingested, and ingests that are cancelled: at each call to the file system that the
+//! first half makes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,25 +57,27 @@ impl Subject {
         Subject { memory, gate, db: Arc::new(db), request: IngestRequest::new(family, vec![path.clone()]), path }
     }
 
-    /// Prepares while the file is changed at the call behind the next `passing` ones; `None` where there is none.
+    /// Prepares while something is done at the call behind the next `passing` ones; `None` where there is none.
     fn prepare(
         &self,
         options: &IngestOptions,
         passing: u64,
-        change: Change,
+        meanwhile: impl FnOnce(&IngestProgress),
     ) -> Option<spillway::Result<PreparedIngest>> {
+        let progress = IngestProgress::default();
         let preparing = start({
             let (gate, db, request, options) =
                 (self.gate.clone(), self.db.clone(), self.request.clone(), options.clone());
+            let progress = progress.clone();
             move || {
                 gate.hold_call(Calls::Of(std::thread::current().id()), passing);
-                db.prepare_ingest(&[request], &options, &IngestProgress::default())
+                db.prepare_ingest(&[request], &options, &progress)
             }
         });
         wait_for("the call", || self.gate.is_holding() || preparing.is_finished());
         let held = self.gate.is_holding();
         if held {
-            change.make(&self.memory, &self.path);
+            meanwhile(&progress);
         }
         self.gate.open();
         let prepared = preparing.join().unwrap();
@@ -88,7 +91,8 @@ fn change_at(options: &IngestOptions, passing: u64, change: Change) -> bool {
     let (db, path) = (&subject.db, &subject.path);
     let (family, said) = (db.default_family(), format!("{change:?} at call {passing}, {options:?}"));
     let before = (seen(&subject.memory).1, contents(db, &family));
-    let Some(prepared) = subject.prepare(options, passing, change) else { return false };
+    let prepared = subject.prepare(options, passing, |_| change.make(&subject.memory, path));
+    let Some(prepared) = prepared else { return false };
     let ingested = prepared.and_then(|prepared| db.commit_ingest(prepared));
     let keys = |of: std::ops::Range<u32>| {
         let all = contents(db, &family);
@@ -125,5 +129,33 @@ fn a_file_that_changes_while_it_is_prepared_is_refused_or_taken_as_it_was() {
             }
             assert!(calls > CALLS_BEFORE + 4, "a prepare makes more calls than {calls}");
         }
+    }
+}
+
+/// False where the prepare makes no such call.
+fn cancel_at(options: &IngestOptions, passing: u64) -> bool {
+    let subject = Subject::new();
+    let (db, said) = (&subject.db, format!("cancelled at call {passing}, {options:?}"));
+    let state = || (seen(&subject.memory), contents(db, &db.default_family()));
+    let before = state();
+    let Some(prepared) = subject.prepare(options, passing, IngestProgress::cancel) else { return false };
+    let error = prepared.and_then(|prepared| db.commit_ingest(prepared)).expect_err(&said);
+    assert_eq!((error.kind(), error.message().contains("cancelled")), (ErrorKind::Closed, true), "{said}: {error:?}");
+    assert!(state() == before, "{said}");
+    true
+}
+
+#[test]
+fn an_ingest_that_is_cancelled_at_any_call_of_its_prepare_leaves_nothing() {
+    for options in ways() {
+        let mut calls = 0;
+        loop {
+            let options = options.clone();
+            if !within(LIMIT, move || cancel_at(&options, calls)) {
+                break;
+            }
+            calls += 1;
+        }
+        assert!(calls > CALLS_BEFORE + 4, "a prepare makes more calls than {calls}");
     }
 }

@@ -158,6 +158,8 @@ fn an_excise_wider_than_its_tables_meets_what_is_in_memory() {
 /// have deleted.
 #[test]
 fn a_table_that_cannot_be_probed_is_not_placed_below_it() {
+    let options = profile::by_name("static-levels").unwrap().family_options("default");
+    assert_eq!(options.merge_ingests_max_bytes, 0, "what stands over a memtable is linked");
     for nth in 1.. {
         let memory = MemoryVfs::new(1);
         {
