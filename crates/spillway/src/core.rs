@@ -20,7 +20,7 @@ use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::tables_to_come;
 use crate::ingest::latch::RangeLatches;
 use crate::ingest::queued::QueuedIngest;
-use crate::ingest::waits::IngestWaits;
+use crate::ingest::waits::{IngestNumbers, IngestWaits};
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
@@ -81,6 +81,8 @@ pub(crate) struct Core {
 pub(crate) struct CommitState {
     /// The last number given out (S1).
     pub last_seq: SeqNo,
+    /// What every later write is behind.
+    pub ingests: IngestNumbers,
     /// Set when the database was closed: no log is made current any more.
     pub closed: bool,
     /// `None` where the database is open for reading only.
@@ -272,7 +274,7 @@ impl Core {
             first_own_file,
             restored_memtables,
             families: ArcSwap::from_pointee(FamilySet::default()),
-            commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
+            commit: Mutex::new(CommitState { last_seq, ingests: IngestNumbers::default(), closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
             latches: RangeLatches::new(),
             ingest_waits: Arc::default(),

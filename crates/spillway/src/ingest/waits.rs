@@ -52,8 +52,26 @@ pub(crate) struct IngestWaits {
     /// Odd while an ingest has the commit lock. Written under it.
     lock_turns: AtomicU64,
     windows: Windows,
-    /// The numbers of the ingest that took some last: the last before, and its last. Written under the commit lock.
-    newest: [AtomicU64; 2],
+}
+
+/// Ingests that took numbers: later writes become visible behind them. Of those that are visible already nothing is
+/// waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IngestNumbers {
+    /// The last number before the oldest that was not visible when the newest took its own.
+    before: SeqNo,
+    /// The newest's last.
+    last: SeqNo,
+}
+
+impl IngestNumbers {
+    /// Another took some. Under the commit lock.
+    pub fn note(&mut self, given: &Given, visible: SeqNo) {
+        if self.last <= visible {
+            self.before = given.before;
+        }
+        self.last = given.last;
+    }
 }
 
 #[derive(Default)]
@@ -120,15 +138,21 @@ impl Windows {
         processor.is_some_and(|own| own == self.processor.load(Ordering::Relaxed))
     }
 
-    /// Returns once as many were closed as are open or closed now.
-    fn sleep_through(&self) {
+    /// Returns what `look`, which neither waits nor sleeps, finds when a window was closed; `None` once as many were as are
+    /// open or closed now.
+    fn sleep_through<R>(&self, look: impl Fn() -> Option<R>) -> Option<R> {
         let opened = self.opened.load(Ordering::SeqCst);
         let mut sleeping = self.sleeping.lock();
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        while self.closed.load(Ordering::SeqCst) < opened {
+        let found = loop {
+            let found = look();
+            if found.is_some() || self.closed.load(Ordering::SeqCst) >= opened {
+                break found;
+            }
             self.one_closed.wait(&mut sleeping);
-        }
+        };
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        found
     }
 }
 
@@ -165,20 +189,6 @@ impl IngestWaits {
         Window(self.clone())
     }
 
-    /// An ingest took numbers. Under the commit lock.
-    pub fn note_numbers(&self, given: &Given) {
-        let [before, last] = &self.newest;
-        last.store(given.last.0, Ordering::Release);
-        before.store(given.before.0, Ordering::Release);
-    }
-
-    /// The numbers of the newest ingest. Where another takes some meanwhile, from the one's first to the other's last.
-    fn newest(&self) -> (SeqNo, SeqNo) {
-        let [before, last] = &self.newest;
-        let before = SeqNo(before.load(Ordering::Acquire));
-        (before, SeqNo(last.load(Ordering::Acquire)))
-    }
-
     pub fn report(&self) -> IngestWaitReport {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let time = |counter: &AtomicU64| Duration::from_nanos(load(counter));
@@ -212,20 +222,21 @@ impl Core {
         guard
     }
 
-    /// Waits until everything up to `seq`, which a write has, is visible; `waited` grows by what of that an ingest took.
+    /// Waits until everything up to `seq`, which a write has, is visible; `waited` grows by what of that ingests took, those
+    /// that it is behind.
     ///
     /// # Errors
     /// As [`Pipeline::wait_visible`](crate::write::pipeline::Pipeline::wait_visible).
     #[inline]
-    pub(crate) fn wait_written(&self, seq: SeqNo, waited: &mut Duration) -> Result<()> {
-        if self.pipeline.visible() >= seq { Ok(()) } else { self.wait_behind_others(seq, waited) }
+    pub(crate) fn wait_written(&self, seq: SeqNo, behind: IngestNumbers, waited: &mut Duration) -> Result<()> {
+        if self.pipeline.visible() >= seq { Ok(()) } else { self.wait_behind_others(seq, behind, waited) }
     }
 
     #[cold]
-    fn wait_behind_others(&self, seq: SeqNo, waited: &mut Duration) -> Result<()> {
-        let (before, last) = self.ingest_waits.newest();
-        if self.pipeline.visible() < last && last < seq {
-            // Others' writes before the ingest are not its doing.
+    fn wait_behind_others(&self, seq: SeqNo, behind: IngestNumbers, waited: &mut Duration) -> Result<()> {
+        let IngestNumbers { before, last } = behind;
+        if self.pipeline.visible() < last {
+            // Others' writes before the ingests are not their doing.
             self.pipeline.wait_visible(before)?;
             let start = self.context.vfs.now();
             self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
@@ -251,8 +262,7 @@ impl Core {
                 hint::spin_loop();
             }
         }
-        windows.sleep_through();
-        look()
+        windows.sleep_through(look)
     }
 }
 
@@ -262,23 +272,61 @@ fn nanos(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use vfs::MemoryVfs;
+
     use super::*;
+    use crate::{Db, OpenOptions, WriteOptions};
 
     #[test]
     fn who_sleeps_is_woken_once_the_windows_that_were_open_are_closed() {
         let waits = Arc::<IngestWaits>::default();
-        waits.windows.sleep_through(); // none is open
+        let nothing = || None::<()>;
+        assert_eq!(waits.windows.sleep_through(nothing), None); // none is open
         for _ in 0..200 {
             let windows = [waits.open_window(Some(0)), waits.open_window(None)];
             std::thread::scope(|scope| {
-                let sleepers: Vec<_> = (0..3).map(|_| scope.spawn(|| waits.windows.sleep_through())).collect();
+                let sleepers: Vec<_> = (0..3).map(|_| scope.spawn(|| waits.windows.sleep_through(nothing))).collect();
                 while waits.windows.sleepers.load(Ordering::SeqCst) == 0 {
                     std::thread::yield_now();
                 }
                 windows.into_iter().for_each(drop);
-                sleepers.into_iter().for_each(|sleeper| sleeper.join().expect("woken"));
+                sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().expect("woken"), None));
             });
             assert_eq!(waits.windows.sleepers.load(Ordering::SeqCst), 0);
         }
+    }
+
+    /// Who sleeps for an ingest goes on when it is visible, whatever later ingests are about.
+    #[test]
+    fn a_writer_does_not_sleep_for_an_ingest_with_larger_numbers() {
+        let vfs = MemoryVfs::new(1);
+        vfs.set_runs_inline(false);
+        let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
+        let core = db.core();
+        let later = core.ingest_waits.open_window(None);
+        let ours = core.ingest_waits.open_window(None);
+        let ticket = {
+            let mut commit = core.commit.lock();
+            let before = commit.last_seq;
+            let given = Given { before, last: SeqNo(before.0 + 1), log_end: 0 };
+            commit.last_seq = given.last;
+            commit.ingests.note(&given, core.pipeline.visible());
+            core.pipeline.enter(given.last, 0, &[])
+        };
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            let db = &db;
+            scope.spawn(move || sender.send(db.put(&db.default_family(), b"key", b"value", &WriteOptions::default())));
+            while core.ingest_waits.windows.sleepers.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            core.pipeline.finish(ticket);
+            drop(ours);
+            let written = receiver.recv_timeout(Duration::from_secs(20));
+            drop(later); // before it is found out: the thread is waited for in any case
+            written.expect("the later ingest is nothing to it").expect("written");
+        });
     }
 }

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::core::Core;
 use crate::ingest::latch::{Clearance, KeyRange};
+use crate::ingest::waits::IngestNumbers;
 use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
 use crate::write::logs::ActiveLog;
@@ -25,6 +26,8 @@ struct Numbered {
     first: SeqNo,
     last: SeqNo,
     record: Option<(Arc<ActiveLog>, Reservation)>,
+    /// Ingests with smaller numbers.
+    behind: IngestNumbers,
     /// How long ingests kept the commit lock from it.
     waited: Duration,
 }
@@ -81,7 +84,7 @@ impl Core {
         });
         insert(batch, &parts, numbered.first, logged);
         unfinished.finish();
-        self.wait_written(numbered.last, &mut numbered.waited)?;
+        self.wait_written(numbered.last, numbered.behind, &mut numbered.waited)?;
         self.ingest_waits.count_brief(numbered.waited);
         if let Some((log, at)) = &numbered.record {
             self.mark_if_due(numbered.last, log.position(at), || log.position_behind(at));
@@ -160,7 +163,7 @@ impl Core {
         commit.last_seq = last;
         let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
         let ticket = self.pipeline.enter(last, log_end, &bounds);
-        Ok(Ok(Numbered { ticket, first, last, record, waited: *waited }))
+        Ok(Ok(Numbered { ticket, first, last, record, behind: commit.ingests, waited: *waited }))
     }
 }
 

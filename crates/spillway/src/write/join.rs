@@ -17,7 +17,7 @@ use crate::flush::held::HeldMemtable;
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
-use crate::ingest::waits::Window;
+use crate::ingest::waits::{IngestNumbers, Window};
 use crate::read::view::ReadView;
 use crate::write::admission::Waiter;
 use crate::write::logs::ActiveLog;
@@ -91,6 +91,8 @@ pub(crate) struct Joined {
     pub ticket: Ticket,
     pub given: Given,
     pub record: Option<InLog>,
+    /// Ingests with smaller numbers.
+    pub behind: IngestNumbers,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
     /// A family's ingests began to wait for their flush.
@@ -232,8 +234,9 @@ impl Core {
             }
         };
         commit.last_seq = given.last;
+        let behind = commit.ingests;
         if turn.is_some() {
-            self.ingest_waits.note_numbers(&given);
+            commit.ingests.note(&given, self.pipeline.visible());
         }
         (request.noted)(&given);
         for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
@@ -252,7 +255,7 @@ impl Core {
         drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
         drop::<parking_lot::MutexGuard<'_, State>>(state);
         let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
-        Ok(Ok(Joined { ticket, given, record, under, begins_wait, lock, old_views, window }))
+        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, old_views, window }))
     }
 
     /// Whether somebody is to flush what joined the queues of these families; has the pace know, too, where they fall behind.

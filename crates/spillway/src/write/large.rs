@@ -97,7 +97,7 @@ impl Core {
         unfinished.finish();
         let last = joined.given.last;
         let mut waited = Duration::ZERO;
-        self.wait_written(last, &mut waited)?;
+        self.wait_written(last, joined.behind, &mut waited)?;
         self.ingest_waits.count_brief(waited);
         self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
