@@ -40,13 +40,17 @@ pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSna
     };
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::FlushTime, micros);
+    Ok(built)
+}
+
+/// Counts what was made of a plan, once nothing beside it can have it made anew.
+pub(crate) fn note_built(context: &Context, plan: &FlushPlan, built: &Built) {
     let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
     let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
     tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
-    if let Some(table) = &built {
+    if let Some(table) = built {
         context.flushes.note(&context.statistics, table.way);
     }
-    Ok(built)
 }
 
 /// Whether what is made of the plan relies on the log being synced: all but a conversion that is not synced itself.

@@ -2,6 +2,7 @@
 //! where other families still need it, and one edit of the MANIFEST makes all of it count. Keeps F1, F2, V2, V3.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::extend::Event;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
@@ -11,7 +12,7 @@ use crate::caught::caught;
 use crate::context::Context;
 use crate::core::Core;
 use crate::family::Family;
-use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log};
+use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
 use crate::flush::job::{FlushPlan, memtable_bytes};
 use crate::ingest::queued::QueuedIngest;
 use crate::install::Change;
@@ -84,14 +85,7 @@ impl Core {
             self.sync_beside(logged);
         }
         let start = self.context.vfs.now();
-        let tables = match build_all(&self.context, &rewrites, &snapshots) {
-            // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
-            Err(error) if link_what_was_merged(plans) => {
-                tracing::warn!(%error, "small ingests could not be written into tables; theirs are linked");
-                build_all(&self.context, &rewrites_of(plans), &snapshots)?
-            }
-            built => built?,
-        };
+        let tables = self.build_tables(plans, rewrites, &snapshots)?;
         // No table is durable ahead of a log that is missed without it, or that its values lie in (F1). What was logged
         // later is left to be written back in its own time.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
@@ -107,26 +101,49 @@ impl Core {
         let links = |written: &Written| written.plan.linked().next().is_some();
         let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(links);
         self.install_flushes(&rewrites)?;
-        let mut placed = Vec::new();
+        rewrites.iter().for_each(|written| self.tell_flushed(written, &[], start));
         for written in &links {
             match self.link(&written.plan, &written.metas(), &snapshots) {
                 Err(_) if written.plan.family.is_dropped() => {}
-                linked => placed.extend(linked?),
-            }
-        }
-        let there = plans.iter().filter(|plan| !plan.family.is_dropped());
-        placed.extend(there.flat_map(|plan| self.note_merged(plan)));
-        placed.iter().for_each(|event| self.context.notify(event));
-        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
-        for Written { plan, tables } in rewrites.iter().chain(&links) {
-            for table in tables.iter().flatten() {
-                let (family, way) = (plan.family.name().to_owned(), table.way);
-                let (number, bytes) = (table.meta.number, table.meta.file_bytes);
-                tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
-                self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+                linked => self.tell_flushed(written, &linked?, start),
             }
         }
         Ok(())
+    }
+
+    /// Makes a table of each run of the plans' memtables. Counts those that stand.
+    fn build_tables(
+        &self,
+        plans: &[Arc<FlushPlan>],
+        rewrites: Vec<Arc<FlushPlan>>,
+        snapshots: &CapturedSnapshots,
+    ) -> Result<Vec<Built>> {
+        let built = self.with_all_space(|| build_all(&self.context, &rewrites, snapshots));
+        let (rewrites, tables) = match built {
+            // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
+            Err(error) if link_what_was_merged(plans) => {
+                tracing::warn!(%error, "small ingests could not be written into tables; theirs are linked");
+                let rewrites = rewrites_of(plans);
+                let tables = build_all(&self.context, &rewrites, snapshots)?;
+                (rewrites, tables)
+            }
+            built => (rewrites, built?),
+        };
+        rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(&self.context, plan, built));
+        Ok(tables)
+    }
+
+    /// Tells listeners of a plan that counts; `placed` is of the tables that it linked.
+    fn tell_flushed(&self, Written { plan, tables }: &Written, placed: &[Event], start: Duration) {
+        let merged = if plan.family.is_dropped() { Vec::new() } else { self.note_merged(plan) };
+        placed.iter().chain(&merged).for_each(|event| self.context.notify(event));
+        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        for table in tables.iter().flatten() {
+            let (family, way) = (plan.family.name().to_owned(), table.way);
+            let (number, bytes) = (table.meta.number, table.meta.file_bytes);
+            tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
+            self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+        }
     }
 
     /// Where a memtable of an earlier process turned out to be damaged, removes the files of all of them: the next open replays
@@ -235,7 +252,7 @@ enum Stage {
 /// Builds the tables of all plans, none of which links anything, on this thread and on those that are idle.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
-        return Ok(vec![build(context, plan, snapshots)?]);
+        return Ok(vec![caught("a flush", || build(context, plan, snapshots))?]);
     }
     let builds: Vec<Arc<Build>> = plans.iter().map(|plan| Arc::new(Build::new(plan.clone()))).collect();
     let is_worth_it = |build: &&Arc<Build>| memtable_bytes(&build.plan.entries) >= HANDED_OVER_BYTES_MIN;

@@ -1,6 +1,10 @@
 //! Small ingests over memtables: a flush writes both into one table of level 0.
 
-use spillway::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::extend::MergeOperator;
+use spillway::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter};
 
 use super::common::{World, contents, mode, name};
 
@@ -138,4 +142,57 @@ fn where_a_block_cannot_be_read_the_table_is_linked() {
         assert!(errors.count() > 10, "the damage is told to whoever reads it");
         world.reopen();
     }
+}
+
+/// Panics on one operand.
+struct Picky;
+
+impl MergeOperator for Picky {
+    fn name(&self) -> &str {
+        "test.Picky"
+    }
+
+    fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        assert!(!operands.contains(&b"bad".as_slice()), "it was told not to");
+        Some([existing.unwrap_or_default(), &operands.concat()].concat())
+    }
+}
+
+/// Nor would it have called the user's code.
+#[test]
+fn where_the_merge_operator_panics_the_table_is_linked() {
+    let world = World::with(|options| {
+        linking(options);
+        options.families[0].1.merge_ingests_max_bytes = 1 << 20;
+        options.families[0].1.merge_operator = Some(Arc::new(Picky));
+    });
+    world.put_all(0..10, "under");
+    let file = PathBuf::from("/w/operands.sst");
+    let mut table = TableWriter::create(world.vfs.clone(), &file, &world.family.options()).expect("new");
+    table.merge(name(5).as_bytes(), b"bad").expect("ascending");
+    table.put(name(6).as_bytes(), b"over").expect("ascending");
+    table.finish().expect("written");
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    world.flush();
+    assert_eq!((world.merged(), world.db.levels(&world.family)[0].files), (0, 2));
+    assert_eq!([4, 6].map(|key| world.get(key)), [Some("under".to_owned()), Some("over".to_owned())]);
+    world.put(20, "goes on");
+}
+
+/// Tables that were built beside one that failed are built again, and count once.
+#[test]
+fn what_is_built_anew_is_counted_once() {
+    let world = World::with(|options| {
+        linking(options);
+        options.families[0].1.merge_ingests_max_bytes = 100 << 10;
+    });
+    world.put_all(0..10, "a run of its own");
+    let file = world.table("linked", 0..5000, "so many values that it is linked, and parts the runs");
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("ingested");
+    world.put_all(0..1000, "under");
+    let file = world.table("damaged", 0..1000, "a value of some length, so that there are several blocks");
+    world.damage_middle(&file);
+    world.ingest(file, &mode(IngestMode::Flushable)).expect("its ends are fine");
+    world.flush();
+    assert_eq!((world.merged(), world.db.flushes().rewritten), (0, 2), "{:?}", world.db.flushes());
 }
