@@ -240,6 +240,16 @@ impl LogFile {
         }
     }
 
+    /// Makes present what is written next, now: `bytes` from the log's end on. Of a page that is not, or that a sync has made
+    /// read-only since, the kernel makes whoever stores to it wait; for one whom others wait for then.
+    pub fn make_end_present(&self, bytes: u64) {
+        let from = self.tail();
+        let to = from.saturating_add(bytes).min(self.allocated.load(Ordering::Acquire));
+        if from < to && !self.is_sealed() {
+            self.backing.populate(from, to - from);
+        }
+    }
+
     /// Takes what is published off the address space, where there is enough of it: nobody appends there any more, whoever
     /// reads there has its pages mapped again, and the kernel need not interrupt the writers when it writes them back. For a
     /// background job.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use base::extend::Event;
 use base::metrics::{Ticker, tick};
 use base::options::CpuPriority;
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::JoinHandle;
 
@@ -203,8 +203,14 @@ impl Core {
     pub fn keep_up(&self) {
         self.tell_background_error();
         self.tell_stall_changes();
-        if self.read_only || self.background_error().is_some() {
-            self.give_back_all_space(); // the error may be that there is none
+        if self.read_only {
+            return;
+        }
+        if let Some(error) = self.background_error() {
+            if error.kind() == ErrorKind::NoSpace {
+                self.purge_obsolete(); // which no edit can name any more that is to come (V3)
+            }
+            self.give_back_all_space();
             return;
         }
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());

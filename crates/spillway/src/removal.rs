@@ -24,7 +24,7 @@ const REST: Duration = Duration::from_millis(20);
 /// After a step that took less, nothing rests.
 const FREE_STEP: Duration = Duration::from_micros(200);
 
-/// However much there is, so many steps give it back.
+/// So many steps give back whatever waits at a time.
 const STEPS_MAX: u64 = 500;
 
 /// No more waits than this part of the space that is free, so that nobody finds none for it.
@@ -42,6 +42,8 @@ pub struct Removals {
 #[derive(Default)]
 struct Waiting {
     files: VecDeque<Box<dyn Remains>>,
+    /// Grows with what waits, and never shrinks before all of that is given back.
+    step_bytes: u64,
     next_step: Duration,
 }
 
@@ -50,8 +52,10 @@ impl Waiting {
         self.files.iter().map(|file| file.bytes()).sum()
     }
 
-    fn step_bytes(&self) -> u64 {
-        STEP_BYTES.max(self.bytes() / STEPS_MAX)
+    fn push(&mut self, file: Box<dyn Remains>) {
+        let step_bytes = if self.files.is_empty() { STEP_BYTES } else { self.step_bytes };
+        self.files.push_back(file);
+        self.step_bytes = step_bytes.max(self.bytes().div_ceil(STEPS_MAX));
     }
 }
 
@@ -60,7 +64,7 @@ impl Removals {
     /// oldest is one file too many.
     fn add(&self, file: Box<dyn Remains>, free_bytes: Option<u64>) -> VecDeque<Box<dyn Remains>> {
         let mut waiting = self.waiting.lock();
-        waiting.files.push_back(file);
+        waiting.push(file);
         if free_bytes.is_some_and(|free| waiting.bytes() > free / FREE_PER_WAITING) {
             return std::mem::take(&mut waiting.files);
         }
@@ -78,7 +82,7 @@ impl Removals {
     fn step(&self, clock: &dyn Fn() -> Duration) {
         let mut waiting = self.waiting.lock();
         while clock() >= waiting.next_step {
-            let bytes = waiting.step_bytes();
+            let bytes = waiting.step_bytes;
             let Some(file) = waiting.files.pop_front() else { return };
             let (left, took) = MutexGuard::unlocked(&mut waiting, || {
                 let start = clock();
@@ -144,10 +148,17 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use base::{Error, FileNumber};
+    use vfs::{IfExists, MemoryVfs, Vfs};
+
     use super::*;
+    use crate::version::file_name::FileType;
+    use crate::version::purge::ObsoleteFile;
+    use crate::{Db, OpenOptions, ReadOptions, WriteOptions};
 
     /// A file whose steps take so long, and what is left of all.
     struct File {
@@ -238,9 +249,14 @@ mod tests {
     fn much_space_takes_larger_steps_and_many_files_are_not_kept() {
         let (removals, world) = (Removals::default(), Arc::<World>::default());
         removals.add(world.file(10 * STEPS_MAX * STEP_BYTES, SLOW), None);
-        removals.step(&|| world.now());
-        assert_eq!(world.left(), 10 * (STEPS_MAX - 1) * STEP_BYTES);
-        (1..FILES_MAX).for_each(|_| assert!(removals.add(world.file(1, SLOW), None).is_empty()));
+        let mut steps = 0;
+        while world.left() > 0 {
+            removals.step(&|| world.now());
+            world.pass(REST);
+            steps += 1;
+        }
+        assert_eq!(steps, STEPS_MAX, "they do not get smaller");
+        (0..FILES_MAX).for_each(|_| assert!(removals.add(world.file(1, SLOW), None).is_empty()));
         drop(removals.add(world.file(1, SLOW), None));
         assert_eq!(world.left(), FILES_MAX as u64, "the oldest went");
     }
@@ -254,5 +270,96 @@ mod tests {
         assert_eq!(world.left(), 100);
         add(1);
         assert_eq!((world.left(), removals.until_next(world.now())), (0, None));
+    }
+
+    /// Space that comes back once this goes.
+    struct Held(Arc<MemoryVfs>);
+
+    impl Remains for Held {
+        fn bytes(&self) -> u64 {
+            1
+        }
+
+        fn cut(&mut self, _: u64) -> bool {
+            true
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.set_capacity(None);
+        }
+    }
+
+    fn open(vfs: &Arc<MemoryVfs>) -> Db {
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.log_file_bytes = 64 << 10;
+        options.db.large_batch_bytes = 4096;
+        Db::open("/db", &options).expect("opened")
+    }
+
+    /// From now on the disk is full.
+    fn fill(vfs: &MemoryVfs) {
+        let bytes = |path: &PathBuf| vfs.metadata(path).expect("there").len;
+        vfs.set_capacity(Some(vfs.all_files().iter().map(bytes).sum()));
+    }
+
+    #[test]
+    fn a_log_that_finds_no_space_takes_what_waits() {
+        let vfs = MemoryVfs::new(1);
+        let db = open(&vfs);
+        fill(&vfs);
+        let (core, before) = (db.core(), vfs.all_files());
+        let full = core.commit.lock().log.clone().expect("one is current");
+        let error = core.roll_log(&full, 0).expect_err("nothing waits");
+        assert_eq!((error.kind(), vfs.all_files()), (ErrorKind::NoSpace, before));
+        assert!(core.background_error().is_none(), "who has no next log can try again");
+        assert!(core.removals.add(Box::new(Held(vfs.clone())), None).is_empty());
+        core.roll_log(&full, 0).expect("made at the second try");
+        db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect("written");
+        drop(db);
+        let found = open(&vfs);
+        let found = found.get(&found.default_family(), b"key", &ReadOptions::default()).expect("readable");
+        assert_eq!(found.as_deref(), Some(b"value".as_slice()));
+    }
+
+    #[test]
+    fn the_log_of_a_large_batch_and_a_flush_do_as_well() {
+        for waits in [false, true] {
+            let vfs = MemoryVfs::new(1);
+            let db = open(&vfs);
+            let family = db.default_family();
+            let large = || db.put(&family, b"key", &[7; 20 << 10], &WriteOptions::default());
+            let flush = || db.flush(&[&family]);
+            let steps: [&dyn Fn() -> Result<()>; 2] = [&large, &flush];
+            for step in steps {
+                fill(&vfs);
+                if waits {
+                    assert!(db.core().removals.add(Box::new(Held(vfs.clone())), None).is_empty());
+                }
+                let done = step().map_err(|error| error.kind());
+                assert_eq!(done, if waits { Ok(()) } else { Err(ErrorKind::NoSpace) });
+                if !waits {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The names of files whose last pin went while nothing could be written go as well.
+    #[test]
+    fn who_fails_for_want_of_space_deletes_what_is_obsolete() {
+        let vfs = MemoryVfs::new(1);
+        let db = open(&vfs);
+        vfs.set_runs_inline(false);
+        let path = db.core().path_of(FileType::Table, FileNumber(900));
+        for (kind, is_there) in [(ErrorKind::Io, true), (ErrorKind::NoSpace, false)] {
+            vfs.create(&path, IfExists::Truncate).expect("created");
+            db.core().purge.push(ObsoleteFile { file_type: FileType::Table, path_id: 0, number: FileNumber(900) });
+            db.core().fail(&Error::new(kind, "as if"));
+            db.core().keep_up();
+            assert_eq!(vfs.metadata(&path).is_ok(), is_there, "{kind:?}");
+            db.resume().expect("nothing is broken");
+        }
     }
 }

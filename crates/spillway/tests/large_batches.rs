@@ -32,15 +32,18 @@ fn batch_files(vfs: &dyn Vfs) -> usize {
 fn files_of_large_batches_count_towards_the_limit_of_all_logs() {
     let vfs = MemoryVfs::new(1);
     let mut options = options(vfs.clone());
-    options.db.max_total_wal_size = 64 << 10;
+    options.db.max_total_wal_size = 128 << 10;
     let db = Db::open("/db", &options).expect("open");
     let idle = db.create_family("idle", Default::default()).expect("created");
     db.put(&idle, b"key", b"value", &WriteOptions::default()).expect("put");
     let family = db.default_family();
+    let mut most = 0;
     for n in 0..50 {
         write_large(&db, &family, n).expect("written");
-        assert!(batch_files(&*vfs) <= 5, "{n}: {}", batch_files(&*vfs));
+        most = most.max(batch_files(&*vfs));
+        assert!(most <= 7, "{n}: {most}");
     }
+    assert!(most >= 5, "the log that is written to counts with what is in it, not with the space that it has: {most}");
     assert!((0..50).all(|n| has(&db, &family, n)));
 }
 

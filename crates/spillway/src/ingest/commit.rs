@@ -39,6 +39,13 @@ struct Ingest<'a> {
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
 }
 
+impl Ingest<'_> {
+    /// Of its record in the log, the batch included.
+    fn record_bytes(&self) -> usize {
+        self.encoded.len() + self.batch.map_or(0, WriteBatch::len)
+    }
+}
+
 /// What an ingest holds that gives its tables levels itself.
 struct AtOnce<'a> {
     way: Way<'a>,
@@ -105,6 +112,7 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
+        self.logs.make_end_present(ingest.record_bytes());
         // Who yields here is not as likely to lose the processor from the locks to the log, where writers wait for it.
         self.context.pace.let_writers_go_first();
         let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
@@ -162,8 +170,8 @@ impl Core {
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
         let encoded = record.encode();
-        check_record_bytes(encoded.len() + batch.map_or(0, WriteBatch::len))?;
         let mut ingest = Ingest { record, encoded, batch, joining: Vec::new(), entries: Vec::new() };
+        check_record_bytes(ingest.record_bytes())?;
         for (family, share) in prepared.shares() {
             family.check_live()?;
             // Who has a number written into the file wants the file.
@@ -225,10 +233,10 @@ impl Core {
         latch: Option<&LatchGuard<'_>>,
         options: &IngestOptions,
     ) -> Result<Joined> {
-        let of_batch = |of: fn(&WriteBatch) -> usize| ingest.batch.map_or(0, of);
+        let of_batch = ingest.batch.map_or(0, |batch| u64::from(batch.count()));
         self.join_queues(JoinRequest {
-            numbers: ingest.record.shape().numbers + of_batch(|batch| batch.count() as usize) as u64,
-            record_bytes: Some(ingest.encoded.len() + of_batch(WriteBatch::len)),
+            numbers: ingest.record.shape().numbers + of_batch,
+            record_bytes: Some(ingest.record_bytes()),
             joining: &mut ingest.joining,
             bounds: &[],
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },

@@ -27,6 +27,12 @@ use crate::write::live_logs::{LiveLog, LiveLogs};
 use crate::write::pipeline::LogPosition;
 use crate::write::presence::LogPace;
 
+/// Of a record that others will wait for so much is made present before it is numbered: what is copied in 100 microseconds.
+const END_PRESENT_MAX_BYTES: u64 = 1 << 20;
+
+/// What others may write before it until then.
+const OTHERS_BYTES: u64 = 4 << 10;
+
 /// A log that takes writes, or took them in this process.
 pub(crate) struct ActiveLog {
     pub file: LogFile,
@@ -259,6 +265,15 @@ impl Logs {
         unsynced.iter().for_each(|log| log.file.release_behind());
     }
 
+    /// Makes present what a record of so many bytes will be written to that is about to be numbered, and others' before it.
+    pub fn make_end_present(&self, record_bytes: usize) {
+        let current = self.sync.lock().unsynced.last().cloned();
+        if let Some(current) = current {
+            let bytes = (record_bytes as u64).min(END_PRESENT_MAX_BYTES);
+            current.file.make_end_present(bytes + OTHERS_BYTES);
+        }
+    }
+
     /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
     pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
         let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);
@@ -321,10 +336,13 @@ impl Logs {
         self.live.lock().iter().any(|log| log.number() == number)
     }
 
-    /// Bytes of all live logs, and the last number in the oldest one unless that is the current log.
+    /// Bytes of all live logs, of the current one those in use; and the last number in the oldest one unless that is the
+    /// current log.
     pub fn total(&self) -> (u64, Option<SeqNo>) {
+        let current_bytes = self.sync.lock().unsynced.last().map_or(0, |current| current.file.tail());
         let live = self.live.lock();
-        (live.iter().map(|log| log.bytes).sum(), live.iter().next().and_then(|log| log.last_seq))
+        let ended = live.iter().filter(|log| log.last_seq.is_some());
+        (ended.map(|log| log.bytes).sum::<u64>() + current_bytes, live.iter().next().and_then(|log| log.last_seq))
     }
 
     /// The oldest log that is still needed.

@@ -1,0 +1,60 @@
+//! A database that is closed while somebody else is in the midst of something.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillway::{Db, ErrorKind, OpenOptions, ReadOptions, WriteOptions};
+use testkit::gate::{Calls, GateVfs};
+use testkit::threads::{start, wait_for, within};
+use vfs::{MemoryVfs, Vfs};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The file of a log that comes too late is removed while the directory is this database's: the next one would find a log
+/// that nobody ended.
+#[test]
+fn a_close_waits_for_whoever_makes_the_next_log() {
+    within(LIMIT, || {
+        let memory = MemoryVfs::new(1);
+        memory.set_runs_inline(false);
+        let (vfs, gate) = GateVfs::new(memory.clone());
+        let vfs: Arc<dyn Vfs> = vfs;
+        let mut options = OpenOptions { vfs, ..OpenOptions::create_if_missing() };
+        options.db.log_file_bytes = 64 << 10;
+        let db = Arc::new(Db::open("/db", &options).unwrap());
+        let put =
+            |db: &Db, key: u32| db.put(&db.default_family(), &key.to_be_bytes(), &[7; 4000], &WriteOptions::default());
+        let writer = start({
+            let (db, gate) = (db.clone(), gate.clone());
+            move || {
+                // Only a new log has it call the file system: the file is made, and the call behind that is held.
+                gate.hold_call(Calls::Of(std::thread::current().id()), 1);
+                (0u32..).find_map(|key| put(&db, key).err().map(|error| (key, error))).unwrap()
+            }
+        });
+        wait_for("the next log", || gate.is_holding());
+        let closer = start({
+            let (db, gate) = (db.clone(), gate.clone());
+            move || {
+                db.close().unwrap();
+                gate.is_holding()
+            }
+        });
+        // A close that waited for nobody would be over by then.
+        let mut looks = 0;
+        wait_for("a while", || {
+            looks += 1;
+            looks > 100 || closer.is_finished()
+        });
+        gate.open();
+        assert!(!closer.join().unwrap(), "closed while a log was being made");
+        let (written, error) = writer.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        let logs = memory.all_files().iter().filter(|path| path.extension().is_some_and(|is| is == "splog")).count();
+        assert_eq!(logs, 1);
+        let db = Db::open("/db", &options).unwrap();
+        let get = |key: u32| db.get(&db.default_family(), &key.to_be_bytes(), &ReadOptions::default()).unwrap();
+        assert!((0..written).all(|key| get(key).is_some()) && get(written).is_none());
+    });
+}
