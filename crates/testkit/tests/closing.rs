@@ -1,5 +1,4 @@
 //! A database that is closed while somebody else is in the midst of something.
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::sync::Arc;
 use std::time::Duration;

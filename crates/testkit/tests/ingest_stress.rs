@@ -219,8 +219,8 @@ impl Drops {
     }
 
     /// Returns how many were done, and how many were not: all or nothing of each.
-    fn ingest(&self, thread: u64) -> [u64; 2] {
-        let (mut random, mut outcomes) = (Random::new(thread), [0, 0]);
+    fn ingest(&self, thread: u64) -> (u64, u64) {
+        let (mut random, mut done, mut refused) = (Random::new(thread), 0, 0);
         for number in 0..operations() / 2 {
             let key = format!("{:02}-{thread}-{number}", random.below(20));
             let lasting = FAMILIES.map(|name| self.db.family(name).unwrap());
@@ -235,13 +235,13 @@ impl Drops {
                 Err(error) if error.kind() == ErrorKind::Closed => b"before",
                 Err(error) => panic!("{error}"),
             };
-            outcomes[usize::from(expected == b"before")] += 1;
+            *if expected == b"ingested" { &mut done } else { &mut refused } += 1;
             for family in &lasting {
                 let found = self.db.get(family, key.as_bytes(), &ReadOptions::default()).unwrap();
                 assert_eq!(found.as_deref(), Some(expected), "{key}, {options:?}");
             }
         }
-        outcomes
+        (done, refused)
     }
 }
 
@@ -265,12 +265,15 @@ fn drops_beside_ingests(profile_name: &str) {
     let outcomes: Vec<_> = ingesters.into_iter().map(|ingester| ingester.join().unwrap()).collect();
     drops.done.store(true, Ordering::Relaxed);
     let dropped = dropper.join().unwrap();
-    let [done, refused] = [0, 1].map(|at| outcomes.iter().map(|outcome| outcome[at]).sum::<u64>());
+    let done: u64 = outcomes.iter().map(|outcome| outcome.0).sum();
+    let refused: u64 = outcomes.iter().map(|outcome| outcome.1).sum();
     println!("{profile_name}: {done} done, {refused} refused, {dropped} drops");
     assert!(done > 20 && refused > 0 && dropped > 5, "{done} done, {refused} refused, {dropped} drops");
     // No gate is closed and no latch is left behind.
     let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
-    FAMILIES.map(|name| db.put(&db.family(name).unwrap(), b"00", b"last", &impatient).unwrap());
+    for name in FAMILIES {
+        db.put(&db.family(name).unwrap(), b"00", b"last", &impatient).unwrap();
+    }
     db.drop_family(&drops.passing.lock().clone()).unwrap();
     drop(Arc::into_inner(drops));
     let contents = FAMILIES.map(|name| read_all(&db, name, None, false));
