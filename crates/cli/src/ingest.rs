@@ -40,7 +40,8 @@ pub struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     family: FamilyArgs,
-    /// Removes what the database has from FROM on, up to TO and without it, at the same instant.
+    /// Removes what the database has from FROM on, up to TO and without it, at the same instant. Keys that hold two dots
+    /// are written with --hex.
     #[arg(long, value_name = "FROM..TO")]
     replace: Option<String>,
     /// How others are kept apart from the ingest.
@@ -145,14 +146,21 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }
 }
 
-/// `FROM..TO`.
+/// `FROM..TO`. What lies there is removed: where two readings are possible none is chosen.
 fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
+    let refused = |what: &str| Err(Failure::refused(format!("--replace {text:?}: {what}")));
     let Some((from, to)) = text.split_once("..") else {
-        return Err(Failure::refused(format!(
-            "--replace {text:?}: say FROM..TO, the first key and the one to end before"
-        )));
+        return refused("say FROM..TO, the first key and the one to end before");
     };
-    Ok((notation.parse(from)?, notation.parse(to)?))
+    // Those that overlap count too: `a...b` can be `a.` and `b`, or `a` and `.b`.
+    if text.as_bytes().windows(2).filter(|pair| pair == b"..").count() > 1 {
+        return refused("there is more than one .. in it; write the keys as hexadecimal digits, with --hex");
+    }
+    let (from, to) = (notation.parse(from)?, notation.parse(to)?);
+    if to.is_empty() {
+        return refused("the key to end before is missing; the end is exclusive, and there is no span without one");
+    }
+    Ok((from, to))
 }
 
 /// Ingests tables into a family, shows on the terminal how far it has come, and ends at Ctrl-C.

@@ -102,6 +102,32 @@ fn replace_removes_the_span_at_the_same_instant() {
 }
 
 #[test]
+fn a_span_that_can_be_read_in_two_ways_or_has_no_end_removes_nothing() {
+    let place = Place::new();
+    let there = ".c\t1\na\t2\na..b\t3\nb\t4\nb..c\t5\nz\t6\n";
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], there.as_bytes()).ok();
+    for (span, what) in [
+        ("a..b..c", "--hex"),
+        ("a...c", "--hex"),
+        ("a....c", "--hex"),
+        ("....", "--hex"),
+        ("b..", "the end is exclusive"),
+        ("..", "the end is exclusive"),
+    ] {
+        let error = place.spillway(&["ingest", "--replace", span, "--db", "db"]).fails();
+        assert!(error.contains(&format!("--replace {span:?}: ")) && error.contains(what), "{error}");
+        assert_eq!(scan(&place, "db"), there, "{span}");
+    }
+    let error = place.spillway(&["ingest", "--replace", "62..0x", "--hex", "--db", "db"]).fails();
+    assert!(error.contains("the end is exclusive"), "{error}");
+    // "a..b" to "b..c"
+    place.spillway(&["ingest", "--replace", "612e2e62..622e2e63", "--hex", "--db", "db"]).ok();
+    assert_eq!(scan(&place, "db"), ".c\t1\na\t2\nb..c\t5\nz\t6\n");
+    place.spillway(&["ingest", "--replace", "..b", "--db", "db"]).ok();
+    assert_eq!(scan(&place, "db"), "b..c\t5\nz\t6\n", "from the first key on");
+}
+
+#[test]
 fn moved_files_are_gone_and_linked_ones_stay() {
     use std::os::unix::fs::MetadataExt;
     let place = with_tables(&[("a", "b\t1\n"), ("b", "n\t2\n")]);
