@@ -25,7 +25,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// Makes tables part of a database, all at one instant: tables of `spillway table build`, or of RocksDB's SstFileWriter.
 ///
 /// Where the keys of two tables overlap, the one named later is newer. What is ingested is newer than everything in the
-/// database. Until the commit the database is as it was; Ctrl-C ends the command before that without a trace.
+/// database. Until the commit the database holds what it held, and Ctrl-C ends the command with nothing ingested and exit
+/// status 130. Once the commit has begun Ctrl-C can come too late: then everything is ingested, and the status is 0. A second
+/// Ctrl-C ends the command at once, with everything ingested or nothing; what was copied for nothing goes at the next open.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway ingest tables/*.sst --db /tmp/people
@@ -163,7 +165,10 @@ fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
     Ok((from, to))
 }
 
-/// Ingests tables into a family, shows on the terminal how far it has come, and ends at Ctrl-C.
+/// Ingests tables into a family, shows on the terminal how far it has come, and ends at Ctrl-C unless that comes too late.
+///
+/// # Errors
+/// `Closed`: by Ctrl-C; nothing was ingested. Others as of the two halves.
 pub fn ingest(
     db: &Db,
     family: &Arc<Family>,
@@ -177,15 +182,16 @@ pub fn ingest(
     let progress = Arc::<IngestProgress>::default();
     let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone())?;
     let request = IngestRequest { excise, ..IngestRequest::new(family.clone(), files) };
-    let prepared = db.prepare_ingest(&[request], options, &progress);
-    drop(watch);
-    let prepared = prepared?;
+    let prepared = db.prepare_ingest(&[request], options, &progress)?;
     interrupt.check()?;
     let prepared_in = vfs.now().saturating_sub(start);
-    Ok(Ingested { report: db.commit_ingest(prepared)?, prepared_in })
+    // The watch goes on: where the commit waits it can be cancelled still.
+    let committed = db.commit_ingest(prepared);
+    drop(watch);
+    Ok(Ingested { report: committed?, prepared_in })
 }
 
-/// A thread that looks at a prepare from time to time.
+/// A thread that looks at an ingest from time to time.
 struct Watch {
     /// Nothing is sent: the thread ends when this is dropped, which comes before the job is waited for.
     _end: mpsc::Sender<()>,

@@ -4,7 +4,13 @@
 
 mod common;
 
-use common::{Place, files};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{Place, SPILLWAY, files};
 use serde_json::Value;
 
 /// A place with a database `db`, and tables made of these lines.
@@ -174,6 +180,62 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
     assert!(place.spillway(&["ingest", A, "--db", "none"]).fails().contains("there is no database in none"));
     let usage = place.spillway(&["ingest", "--db", "db"]);
     assert_eq!(usage.code, Some(2), "{usage:?}");
+}
+
+/// Ctrl-C while files are copied and read through. It is sent again, later or sooner, where it came too late.
+#[test]
+fn an_interrupted_ingest_leaves_everything_as_it_was() {
+    let place = with_tables(&[]);
+    let value = "v".repeat(1000);
+    let lines = (0..48_000).fold(String::new(), |mut text, key| {
+        writeln!(text, "k{key:08}\t{value}").unwrap();
+        text
+    });
+    let options = ["--target-size", "8M", "--options", "compression=kNoCompression"];
+    let build = ["table", "build", "-", "--format", "kv", "--to", "tables"];
+    place.spillway_reading(&[&build[..], &options].concat(), lines.as_bytes()).ok();
+    let seen = || (tables_of(&place), scan(&place, "db"), files(&place.path("tables")));
+    for delay_ms in [0, 10, 40, 80, 20, 0, 5, 0, 0, 0] {
+        place.spillway(&["compact", "--db", "db"]).ok();
+        let before = seen();
+        let (code, error) = interrupt_ingest(&place, &before.2, Duration::from_millis(delay_ms));
+        check(&place, "db");
+        if code == Some(0) {
+            continue;
+        }
+        assert_eq!((code, error.as_str()), (Some(130), "error: interrupted: nothing was ingested\n"));
+        assert!(seen() == before, "{delay_ms} ms");
+        let said = place.spillway(&["check", "--db", "db"]).ok();
+        assert!(!said.contains("nothing refers to"), "{said}");
+        return;
+    }
+    panic!("no signal came before the commit");
+}
+
+/// Ingests the tables, and sends SIGINT so long after the first one shows in the database's directory.
+fn interrupt_ingest(place: &Place, tables: &[(PathBuf, Vec<u8>)], delay: Duration) -> (Option<i32>, String) {
+    let before = tables_of(place);
+    let tables: Vec<String> = tables.iter().map(|(path, _)| path.display().to_string()).collect();
+    let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
+    let mut command = place.command(SPILLWAY, &[&["ingest", "--verify", "--db", "db"], &tables[..]].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while tables_of(place).len() == before.len() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it brought anything in");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(delay);
+    // It can have ended by now, but until it is waited for its number is nobody else's.
+    assert!(place.command("kill", &["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The tables in the database's directory, by name, and their sizes.
+fn tables_of(place: &Place) -> BTreeMap<String, u64> {
+    let entries = std::fs::read_dir(place.path("db")).unwrap().map(Result::unwrap);
+    // What goes in the meantime is not there.
+    let sizes = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.metadata().ok()?.len())));
+    sizes.filter(|(name, _)| name.ends_with(".sst")).collect()
 }
 
 /// `load` by both ways, in every format, over what is there already: the same database.
