@@ -1,5 +1,7 @@
 //! `spillway ingest`.
 
+mod flags;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,8 +48,8 @@ pub struct Args {
     /// are written with --hex.
     #[arg(long, value_name = "FROM..TO")]
     replace: Option<String>,
-    /// How others are kept apart from the ingest.
-    #[arg(long, value_enum, default_value_t = Mode::Flushable)]
+    /// How others are kept apart from the ingest. Not with --behind, which keeps nobody apart.
+    #[arg(long, value_enum, default_value_t = Mode::Flushable, conflicts_with = "behind")]
     mode: Mode,
     /// Takes the files over: they are linked into the database, and their old names removed at the end. Copied where that
     /// cannot be.
@@ -142,7 +144,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let interrupt = Interrupt::default();
     interrupt.listen()?;
     let ingested = ingest(&db, &family, args.files.clone(), span, &options, &interrupt);
-    let ingested = interrupt.explain(ingested, "nothing was ingested")?;
+    let ingested = interrupt.explain(ingested, "nothing was ingested").map_err(flags::name_flags)?;
     drop(family);
     db.close()?;
     if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }

@@ -189,6 +189,9 @@ fn wrong_calls_say_what_to_do_and_nothing_is_overwritten() {
     }
     let empty = place.spillway(&["table", "build", "/dev/null", "--format", "kv", "--to", "x"]).ok();
     assert!(empty.starts_with("made 0 tables (0 B) of 0 records "), "{empty}");
+    let twice = ["table", "build", "-", "in", "-", "--format", "kv", "--to", "y"];
+    let twice = place.spillway_reading(&twice, b"a\t1\n").fails();
+    assert!(twice.contains("- is named twice") && !place.path("y").exists(), "{twice}");
     let missing = place.spillway(&["table", "build", "in", "missing", "--format", "kv", "--to", "y"]).fails();
     assert!(missing.contains("missing") && !place.path("y").exists(), "{missing}");
 }

@@ -166,7 +166,9 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
         (&[A, A], "named twice"),
         (&["tables"], "directory"),
         (&[&own], "own directory"),
-        (&["of-a-database.sst"], "allow_db_generated_files"),
+        (&["of-a-database.sst"], "hint: --any-table turns allow_db_generated_files on"),
+        (&[A, "--behind"], "hint: --options allow_ingest_behind=true opens the database with it"),
+        (&["--replace", "a..b", "--bottommost-only"], "hint: --bottommost-only turns fail_if_not_bottommost_level on"),
         (&[A, "--no-copy"], "--no-copy goes with --move or --link"),
         (&[A, "--no-blocking-flush"], "--no-blocking-flush goes with --mode blocking or flush-first"),
         (&[A, "--family", "other"], "there is no column family \"other\""),
@@ -178,8 +180,10 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
     }
     check(&place, "db");
     assert!(place.spillway(&["ingest", A, "--db", "none"]).fails().contains("there is no database in none"));
-    let usage = place.spillway(&["ingest", "--db", "db"]);
-    assert_eq!(usage.code, Some(2), "{usage:?}");
+    for args in [&["ingest", "--db", "db"][..], &["ingest", A, "--behind", "--mode", "flushable", "--db", "db"]] {
+        let usage = place.spillway(args);
+        assert_eq!(usage.code, Some(2), "{usage:?}");
+    }
 }
 
 /// Ctrl-C while files are copied and read through. It is sent again, later or sooner, where it came too late.

@@ -136,6 +136,20 @@ fn wrong_calls_say_what_to_do() {
     assert!(refused(&["ndjson"], "{}").contains("needs --key"));
     assert!(refused(&["kv", "--delimiter", ","], "").contains("--delimiter does not go with --format kv"));
     assert!(refused(&["csv", "--delimiter", "é"], "").contains("one ASCII character"));
+    for (format, flag) in [
+        (&["kv", "--no-header"][..], "--no-header"),
+        (&["kv", "--header"], "--header"),
+        (&["ndjson", "--key", "k", "--no-header"], "--no-header"),
+        (&["ndjson", "--key", "k", "--header"], "--header"),
+        (&["kv", "--key-separator", "/"], "--key-separator"),
+        (&["kv", "--key", "k"], "--key"),
+        (&["tsv", "--delimiter", ","], "--delimiter"),
+        (&["tsv", "--hex"], "--hex"),
+        (&["ndjson", "--value", "v"], "--value"),
+    ] {
+        let error = refused(format, "");
+        assert!(error.starts_with(&format!("error: {flag} does not go with --format {}", format[0])), "{error}");
+    }
     let place = Place::new();
     let missing = place.spillway(&["load", "missing.csv", "--db", "db", "--format", "csv"]).fails();
     assert!(missing.contains("cannot open for reading (missing.csv): No such file or directory"), "{missing}");

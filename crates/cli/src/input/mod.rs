@@ -17,6 +17,8 @@ use crate::interrupt::Interrupt;
 
 use self::source::Source;
 
+const KEY_SEPARATOR: &str = "/";
+
 /// What the records are made of.
 #[derive(clap::Args, Debug)]
 pub struct InputArgs {
@@ -26,9 +28,9 @@ pub struct InputArgs {
     /// not given.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     key: Vec<String>,
-    /// What stands between the parts of a key that is made of several.
-    #[arg(long, value_name = "TEXT", default_value = "/")]
-    key_separator: String,
+    /// What stands between the parts of a key that is made of several; / if not given.
+    #[arg(long, value_name = "TEXT")]
+    key_separator: Option<String>,
     /// csv, tsv: the columns that make the value, if not all. A single one is stored as it is, without quotes.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
@@ -112,6 +114,7 @@ impl<'a> Input<'a> {
     /// Opens the first file, and makes sure that the others are there.
     pub fn open(args: &'a InputArgs, files: &[PathBuf]) -> Outcome<Input<'a>> {
         args.check()?;
+        check_files(files)?;
         let sizes = files.iter().map(|path| source::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
         let total_bytes = sizes.into_iter().sum();
         let (files, read_bytes) = (files.iter().cloned().collect(), Arc::default());
@@ -175,17 +178,18 @@ impl InputArgs {
             Err(Failure::refused(format!("{what} does not go with --format {:?}", self.format).to_lowercase()))
         };
         let by_columns = matches!(self.format, Format::Csv | Format::Tsv);
-        if !by_columns && !self.value.is_empty() {
-            return refused("--value");
-        }
-        if self.format != Format::Csv && self.delimiter.is_some() {
-            return refused("--delimiter");
-        }
-        if self.format != Format::Kv && self.hex {
-            return refused("--hex");
-        }
-        if self.format == Format::Kv && !self.key.is_empty() {
-            return refused("--key");
+        let is_kv = self.format == Format::Kv;
+        let given = [
+            ("--value", !self.value.is_empty(), by_columns),
+            ("--header", self.header, by_columns),
+            ("--no-header", self.no_header, by_columns),
+            ("--delimiter", self.delimiter.is_some(), self.format == Format::Csv),
+            ("--hex", self.hex, is_kv),
+            ("--key", !self.key.is_empty(), !is_kv),
+            ("--key-separator", self.key_separator.is_some(), !is_kv),
+        ];
+        if let Some((name, ..)) = given.into_iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
+            return refused(name);
         }
         if self.format == Format::Ndjson && self.key.is_empty() {
             return Err(Failure::refused("--format ndjson needs --key with the names of the fields that make the key"));
@@ -193,11 +197,23 @@ impl InputArgs {
         Ok(())
     }
 
+    fn key_separator(&self) -> &str {
+        self.key_separator.as_deref().unwrap_or(KEY_SEPARATOR)
+    }
+
     fn parser(&self, source: Source) -> Outcome<Box<dyn Parser>> {
         Ok(match self.format {
             Format::Csv | Format::Tsv => Box::new(rows::Rows::new(self, source)?),
-            Format::Ndjson => Box::new(json::Objects::new(source, &self.key, &self.key_separator)),
+            Format::Ndjson => Box::new(json::Objects::new(source, &self.key, self.key_separator())),
             Format::Kv => Box::new(lines::Pairs::new(source, self.hex)),
         })
     }
+}
+
+/// Standard input can be read once: a second time it would be at its end, and count as a file without records.
+fn check_files(files: &[PathBuf]) -> Outcome {
+    if files.iter().filter(|path| source::is_standard_input(path)).count() > 1 {
+        return Err(Failure::refused("- is named twice, and standard input can be read only once; name it once"));
+    }
+    Ok(())
 }

@@ -108,7 +108,7 @@ impl Rows {
         if key.is_empty() {
             key.push(0);
         }
-        let (value, separator) = (places(&args.value)?, args.key_separator.clone());
+        let (value, separator) = (places(&args.value)?, args.key_separator().to_owned());
         Ok(Rows { reader, name, row: ByteRecord::new(), key, separator, value, layout })
     }
 

@@ -69,7 +69,7 @@ impl Source {
     /// `interrupt` is asked, waiting for more of a pipe fails.
     pub fn open(path: &Path, read_bytes: Arc<AtomicU64>, interrupt: Interrupt) -> Outcome<Source> {
         let failed = |error| Error::io("open for reading", path, error);
-        let file = match path == Path::new("-") {
+        let file = match is_standard_input(path) {
             true => File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?),
             false => File::open(path).map_err(failed)?,
         };
@@ -113,9 +113,13 @@ impl Source {
     }
 }
 
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// The size of an input, where it has one; opening a pipe to ask would start and end it.
 pub fn total_bytes(path: &Path) -> Outcome<Option<u64>> {
-    if path == Path::new("-") {
+    if is_standard_input(path) {
         return Ok(None);
     }
     let metadata = path.metadata().map_err(|e| Error::io("open for reading", path, e))?;
