@@ -71,7 +71,7 @@ fn at_least(name: &str, bytes: u64, least: u64) -> Outcome<u64> {
 /// Where tables are made, and for whom.
 pub struct Place {
     pub vfs: Arc<dyn Vfs>,
-    /// There is such a directory, and nothing in it.
+    /// There is such a directory, and no table in it.
     pub dir: PathBuf,
     pub family: Arc<FamilyOptions>,
     pub interrupt: Interrupt,

@@ -16,13 +16,14 @@ use crate::input::{Input, InputArgs};
 use crate::interrupt::Interrupt;
 use crate::make::{self, Made, MakeArgs};
 use crate::settings::Settings;
-use crate::staging::Staging;
+use crate::staging::{Staging, clear_abandoned, name_of_tables, note_rename, table_name};
 
 /// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
 ///
 /// The records can be in any order; of several with the same key the last one counts. The formats are those of `spillway
 /// load`. Tables are sorted, do not overlap, and appear under their names, NAME-000001.sst and so on, when all of them
-/// are whole and durable.
+/// are whole and durable. A build that is killed (kill -9, power loss) while it names them leaves some: the next build into
+/// that directory removes these, with whatever else was left.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway table build people.csv --format csv --key id --to /tmp/tables --name people
@@ -122,7 +123,8 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Makes sure that there are no tables of that name.
+    /// Makes sure that there are no tables of that name, but for some that a build had just begun to name when it was killed:
+    /// they go.
     fn begin(vfs: Arc<dyn Vfs>, dir: &'a Path, name: &'a str) -> Outcome<Output<'a>> {
         let mut output = Output { vfs, dir, name, new: Vec::new() };
         let vfs = &output.vfs;
@@ -133,12 +135,8 @@ impl<'a> Output<'a> {
             output.new.push(around);
         }
         vfs.create_dir_all(dir)?;
-        let is_ours = |file: &String| {
-            let number = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-            let number = number.and_then(|rest| rest.strip_suffix(".sst"));
-            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        if let Some(there) = vfs.read_dir(dir)?.into_iter().find(is_ours) {
+        clear_abandoned(&**vfs, dir)?;
+        if let Some(there) = vfs.read_dir(dir)?.into_iter().find(|file| name_of_tables(file) == Some(name)) {
             let path = dir.join(there);
             let path = path.display();
             return Err(Failure::refused(format!(
@@ -150,24 +148,37 @@ impl<'a> Output<'a> {
 
     /// Gives the tables their names. All have theirs in the end, durably, or none.
     fn publish(&self, tables: Vec<WrittenTable>) -> Outcome<Vec<WrittenTable>> {
-        let mut named = Named { vfs: &*self.vfs, tables: Vec::with_capacity(tables.len()) };
+        let mut named = Named { vfs: &*self.vfs, dir: self.dir, tables: Vec::with_capacity(tables.len()) };
+        if let Some(staging) = tables.first().and_then(|table| table.path.parent()) {
+            self.sync_before_names(staging)?;
+        }
         for table in tables {
-            let path = self.dir.join(format!("{}-{:06}.sst", self.name, named.tables.len() + 1));
+            let path = self.dir.join(table_name(self.name, named.tables.len() + 1));
             self.name(&table.path, &path)?;
             named.tables.push(WrittenTable { path, ..table });
         }
+        self.vfs.sync_dir(self.dir)?;
+        Ok(std::mem::take(&mut named.tables))
+    }
+
+    /// If power is lost when some tables have their names, those in `staging` are to tell that they are a part.
+    fn sync_before_names(&self, staging: &Path) -> spillway::Result<()> {
+        self.vfs.sync_dir(staging)?;
         self.vfs.sync_dir(self.dir)?;
         for around in self.new.iter().filter_map(|dir| dir.parent()) {
             let is_here = around.as_os_str().is_empty();
             self.vfs.sync_dir(if is_here { Path::new(".") } else { around })?;
         }
-        Ok(std::mem::take(&mut named.tables))
+        Ok(())
     }
 
     /// Unlike a rename, a link fails where there is something by now. Not all file systems have links.
     fn name(&self, from: &Path, to: &Path) -> spillway::Result<()> {
         match self.vfs.hard_link(from, to) {
-            Err(_) if !self.vfs.exists(to)? => self.vfs.rename(from, to),
+            Err(_) if !self.vfs.exists(to)? => {
+                note_rename(&*self.vfs, from, to)?;
+                self.vfs.rename(from, to)
+            }
             linked => linked,
         }
     }
@@ -184,13 +195,18 @@ impl Drop for Output<'_> {
 /// Tables that have their names, and lose them again unless they are taken out.
 struct Named<'a> {
     vfs: &'a dyn Vfs,
+    dir: &'a Path,
     tables: Vec<WrittenTable>,
 }
 
 impl Drop for Named<'_> {
     fn drop(&mut self) {
+        // The error before these is told.
         for table in &self.tables {
-            let _ = self.vfs.remove_file(&table.path); // the error before it is told
+            let _ = self.vfs.remove_file(&table.path);
+        }
+        if !self.tables.is_empty() {
+            let _ = self.vfs.sync_dir(self.dir); // before what tells that they were a part goes
         }
     }
 }
@@ -268,7 +284,7 @@ fn show_json(made: &Made, out: &mut dyn Write) -> Outcome {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use spillway::vfs::{Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule};
+    use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
 
     use super::*;
 
@@ -296,10 +312,90 @@ mod tests {
         assert!(is_published && names.len() == 3, "{names:?}");
         let last = [fault(Operation::Link, "000003"), fault(Operation::Rename, "000003")];
         assert_eq!(published(&last), (false, Vec::new()));
-        for nth in 1..=3 {
+        for nth in 1..=5 {
             assert_eq!(published(&[fault(Operation::SyncDir, "").nth(nth)]), (false, Vec::new()), "{nth}");
         }
-        let stuck = [fault(Operation::SyncDir, "out"), fault(Operation::RemoveFile, "000001")];
+        let stuck = [fault(Operation::SyncDir, "out").nth(2), fault(Operation::RemoveFile, "000001")];
         assert_eq!(published(&stuck), (false, vec!["t-000001.sst".to_owned()]), "the others go");
+    }
+
+    const OUT: &str = "/new/out";
+
+    /// Three tables, made and given their names.
+    fn build_three(vfs: Arc<dyn Vfs>, name: &str) -> Outcome {
+        let output = Output::begin(vfs.clone(), Path::new(OUT), name)?;
+        let staging = Staging::inside(vfs.clone(), Path::new(OUT))?;
+        let made = [1, 2, 3].map(|nth| {
+            let path = staging.dir().join(table_name("000", nth));
+            let mut file = vfs.create(&path, IfExists::Fail).unwrap();
+            file.append(b"whole", IoClass::Other).unwrap();
+            file.sync(IoClass::Other).unwrap();
+            WrittenTable { path, file_bytes: 5, entries: 1, smallest: Vec::new(), largest: Vec::new() }
+        });
+        output.publish(made.into()).map(drop)
+    }
+
+    /// Whatever operation a kill or a power loss comes before, with links and without.
+    #[test]
+    fn the_next_build_finds_all_tables_of_one_that_crashed_or_none() {
+        let no_links = [Rule::new(Fault::Error(FaultCode::OtherDevice)).on(Operation::Link).sticky()];
+        for faults in [&[][..], &no_links] {
+            let mut found = [0, 0];
+            let cases = CrashPolicy::ALL.into_iter().flat_map(|policy| (1..=4).map(move |seed| (policy, seed)));
+            for (policy, seed) in cases {
+                for operation in 0.. {
+                    let vfs = MemoryVfs::new(seed);
+                    vfs.crash_at(operation, seed + 100, policy);
+                    let faulty = FaultVfs::new(vfs.clone());
+                    for rule in faults {
+                        faulty.inject(rule.clone());
+                    }
+                    build_three(faulty, "t").ok().unwrap();
+                    let Some(after) = vfs.take_crash_image() else { break };
+                    let crash = format!("{policy:?}, seed {seed}, before {operation}, {} faults", faults.len());
+                    found[usize::from(check_after(after, &crash))] += 1;
+                }
+            }
+            assert!(found.iter().all(|cases| *cases > 0), "{found:?}");
+        }
+    }
+
+    /// A kill, and a crash of the build that clears away after it.
+    #[test]
+    fn clearing_away_can_be_cut_off_too() {
+        for (policy, seed) in CrashPolicy::ALL.into_iter().flat_map(|policy| (1..=4).map(move |seed| (policy, seed))) {
+            for operation in 0.. {
+                let vfs = MemoryVfs::new(seed);
+                vfs.crash_at(operation, seed + 100, CrashPolicy::ProcessKilled);
+                build_three(vfs.clone(), "t").ok().unwrap();
+                let Some(killed) = vfs.take_crash_image() else { break };
+                for second in killed.operations().. {
+                    let next = killed.crash_clone(seed + 200, CrashPolicy::ProcessKilled);
+                    next.crash_at(second, seed + 300, policy);
+                    drop(Output::begin(next.clone(), Path::new(OUT), "t"));
+                    let Some(after) = next.take_crash_image() else { break };
+                    check_after(
+                        after,
+                        &format!("killed before {operation}, then {policy:?}, seed {seed}, before {second}"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether all tables are there.
+    fn check_after(after: Arc<MemoryVfs>, crash: &str) -> bool {
+        let next = Output::begin(after.clone(), Path::new(OUT), "t");
+        let names = after.read_dir(Path::new(OUT)).unwrap();
+        let (tables, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.ends_with(".sst"));
+        assert!([0, 3].contains(&tables.len()), "{crash}: {tables:?}");
+        assert_eq!(next.is_err(), tables.len() == 3, "{crash}");
+        for table in &tables {
+            assert_eq!(after.read_file(&Path::new(OUT).join(table)).unwrap(), b"whole", "{crash}");
+        }
+        // What was not locked yet could be of a build that goes on.
+        assert!(others.iter().all(|dir| after.read_dir(&Path::new(OUT).join(dir)).unwrap().is_empty()), "{crash}");
+        assert!(build_three(after.clone(), "u").is_ok(), "{crash}");
+        !tables.is_empty()
     }
 }

@@ -1,0 +1,191 @@
+//! What builds left that were killed: tables that were to become something, and names that some of them had been given.
+//!
+//! All tables of a build appear, or none. While they are given their names, one after the other, each has two, and the one
+//! in the directory that was locked tells which of the others are a part only. Those go first, durably. Where a file cannot
+//! have two names, a note in that directory stands for the one that it had there.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use spillway::vfs::{self, FileIdentity, FileKind, IfExists, IoClass, Metadata, Vfs};
+use spillway::{ErrorKind, Result};
+
+use super::{DIGITS, LOCK, PREFIX, name_of_tables, remove};
+use crate::human;
+
+/// What the name of a note has behind that of the table.
+const NOTE_SUFFIX: &str = ".named";
+
+/// A note is two numbers.
+const NOTE_BYTES_MAX: u64 = 64;
+
+/// By so much a file's time can change without anybody having changed the file: FAT keeps it to two seconds.
+const TIME_STEP_US: u64 = 2_000_000;
+
+/// Notes durably, beside the table `from`, that it is about to be renamed to `to`, in another directory.
+pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
+    let Metadata { len, modified_us, .. } = vfs.metadata(from)?;
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let mut note = vfs.create(&from.with_file_name(format!("{name}{NOTE_SUFFIX}")), IfExists::Truncate)?;
+    note.append(format!("{len} {modified_us}").as_bytes(), IoClass::Other)?;
+    note.sync(IoClass::Other)?;
+    from.parent().map_or(Ok(()), |staging| vfs.sync_dir(staging))
+}
+
+/// Removes what dead builds left in `dir`, and says so. What cannot be removed is told, and is no reason not to go on.
+///
+/// # Errors
+/// `Io`: the directory cannot be listed.
+pub fn clear_abandoned(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let names = vfs.read_dir(dir)?;
+    for staging in names.iter().filter(|name| is_staging(name)).map(|name| dir.join(name)) {
+        match clear(vfs, dir, &staging) {
+            Ok(None) => {}
+            Ok(Some(told)) => eprintln!("{told}"),
+            Err(error) if error.is_not_found() => {} // its maker has removed it meanwhile, or another who clears
+            Err(error) => {
+                let staging = staging.display();
+                eprintln!("warning: cannot clear away what an interrupted build left in {staging}: {error}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_staging(name: &str) -> bool {
+    let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+    digits.len() == DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Removes one of the directories, unless its maker lives. Returns what is to be told.
+fn clear(vfs: &dyn Vfs, dir: &Path, staging: &Path) -> Result<Option<String>> {
+    if vfs.metadata(staging)?.kind != FileKind::Directory {
+        return Ok(None); // nothing that we make
+    }
+    let lock = staging.join(LOCK);
+    if file_at(vfs, &lock)?.is_none() {
+        vfs.metadata(staging)?; // a maker removes both, the lock first
+        return Ok(Some(format!(
+            "warning: {} has no lock that tells whether a build is at work in it: delete it if none is running",
+            staging.display()
+        )));
+    }
+    let _lock = match vfs.lock(&lock) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == ErrorKind::Busy => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let left = Left::find(vfs, dir, staging)?;
+    if left.is_cut_off() {
+        left.named.iter().try_for_each(|path| vfs.remove_file(path))?;
+    }
+    if !left.named.is_empty() {
+        vfs.sync_dir(dir)?; // all have names, or none has, before what tells that some had goes
+    }
+    remove(vfs, staging)?;
+    Ok((left.files > 0 || !left.named.is_empty()).then(|| left.to_string()))
+}
+
+/// What a dead build left.
+#[derive(Default)]
+struct Left {
+    dir: PathBuf,
+    files: u64,
+    bytes: u64,
+    /// Those renamed included.
+    tables: BTreeSet<FileIdentity>,
+    /// Names that tables of it have been given.
+    named: Vec<PathBuf>,
+    /// Those tables.
+    published: BTreeSet<FileIdentity>,
+}
+
+impl Left {
+    fn find(vfs: &dyn Vfs, dir: &Path, staging: &Path) -> Result<Left> {
+        let mut left = Left { dir: dir.to_owned(), ..Left::default() };
+        for name in vfs.read_dir(staging)?.iter().filter(|name| *name != LOCK) {
+            let path = staging.join(name);
+            if let Some(renamed) = name.strip_suffix(NOTE_SUFFIX) {
+                left.add_renamed(vfs, &path, dir.join(renamed))?;
+                continue;
+            }
+            let metadata = vfs.metadata(&path)?;
+            left.files += 1;
+            left.bytes += metadata.len;
+            if name.ends_with(".sst") && metadata.kind == FileKind::File {
+                left.tables.insert(metadata.identity);
+            }
+        }
+        left.find_linked(vfs)?;
+        Ok(left)
+    }
+
+    fn find_linked(&mut self, vfs: &dyn Vfs) -> Result<()> {
+        if self.tables.len() == self.published.len() {
+            return Ok(());
+        }
+        let names = vfs.read_dir(&self.dir)?;
+        for path in names.iter().filter(|name| name_of_tables(name).is_some()).map(|name| self.dir.join(name)) {
+            if let Some(metadata) = file_at(vfs, &path)?
+                && self.tables.contains(&metadata.identity)
+                && !self.named.contains(&path)
+            {
+                self.named.push(path);
+                self.published.insert(metadata.identity);
+            }
+        }
+        Ok(())
+    }
+
+    /// A table that a note speaks of, if it was renamed, and is what it was.
+    fn add_renamed(&mut self, vfs: &dyn Vfs, note: &Path, path: PathBuf) -> Result<()> {
+        let note = vfs::read_all(vfs, note, NOTE_BYTES_MAX, IoClass::Other)?;
+        let Some((len, modified_us)) = numbers_of(&note) else { return Ok(()) }; // not whole: no rename was begun
+        if let Some(metadata) = file_at(vfs, &path)?
+            && metadata.len == len
+            && metadata.modified_us.abs_diff(modified_us) <= TIME_STEP_US
+        {
+            self.tables.insert(metadata.identity);
+            self.published.insert(metadata.identity);
+            self.named.push(path);
+        }
+        Ok(())
+    }
+
+    /// Whether some of the tables have their names, and some have not.
+    fn is_cut_off(&self) -> bool {
+        !self.named.is_empty() && self.published.len() < self.tables.len()
+    }
+}
+
+/// What a note says: a file's length and time.
+fn numbers_of(note: &[u8]) -> Option<(u64, u64)> {
+    let (len, modified_us) = std::str::from_utf8(note).ok()?.split_once(' ')?;
+    Some((len.parse().ok()?, modified_us.parse().ok()?))
+}
+
+/// `None` where there is no file of that name, any more perhaps: another build can have given it up.
+fn file_at(vfs: &dyn Vfs, path: &Path) -> Result<Option<Metadata>> {
+    match vfs.metadata(path) {
+        Ok(metadata) => Ok(Some(metadata).filter(|metadata| metadata.kind == FileKind::File)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (files, bytes, dir) =
+            (human::counted(self.files, "file", "files"), human::bytes(self.bytes), self.dir.display());
+        write!(f, "note: removed {files} ({bytes}) that an interrupted build left in {dir}")?;
+        match self.named.as_slice() {
+            [] => Ok(()),
+            [first, ..] if self.is_cut_off() => {
+                let count = human::count(self.named.len() as u64);
+                write!(f, ", and the names that {count} of its tables had already ({}, ...)", first.display())
+            }
+            [first, ..] => write!(f, "; all of its tables have their names ({}, ...) and stay", first.display()),
+        }
+    }
+}
