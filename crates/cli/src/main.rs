@@ -139,7 +139,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             let _ = out.flush(); // what was found before the failure stands before it
             if let Some(message) = failure.message() {
-                eprintln!("error: {message}");
+                // A terminal that was closed takes nothing any more.
+                let _ = writeln!(io::stderr(), "error: {message}");
             }
             ExitCode::from(failure.status())
         }

@@ -45,6 +45,10 @@ impl Waiting {
         let output = self.child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
+
+    fn signal(&self, place: &Place, signal: &str) {
+        assert!(place.command("kill", &[signal, &self.child.id().to_string()]).status().unwrap().success());
+    }
 }
 
 /// Directories of builds in `tables`.
@@ -174,4 +178,28 @@ fn what_may_be_anothers_is_named_and_not_touched() {
     assert_eq!(build(&place, "c"), (Some(0), warning.to_owned()), "a link is no lock");
     assert_eq!(names(&elsewhere), ["000-000001.sst", "LOCK"]);
     assert_eq!(names(&unlocked), ["000-000001.sst", "LOCK"]);
+}
+
+/// The terminal is closed. `env` makes sure of what the tests were started with.
+#[test]
+fn a_hangup_ends_a_build_without_a_trace_unless_it_is_ignored() {
+    for (handling, code, said) in [
+        ("--default-signal=HUP", Some(130), "error: interrupted: no tables were made\n"),
+        ("--ignore-signal=HUP", Some(0), ""),
+    ] {
+        let place = Place::new();
+        let build =
+            Waiting::begin(&place, place.command("env", &[&[handling, SPILLWAY], &BUILD[..], &["tables"]].concat()));
+        build.signal(&place, "-HUP");
+        if code == Some(0) {
+            std::thread::sleep(Duration::from_millis(200)); // between two looks at signals there is half of that
+            assert_eq!(build.end(), (code, said.to_owned()));
+            assert_eq!(names(&place.path("tables")), ["table-000001.sst"]);
+            continue;
+        }
+        let output = build.child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (code, said));
+        assert!(!place.path("tables").exists());
+        drop(build.stdin);
+    }
 }
