@@ -2,7 +2,8 @@
 
 .PHONY: clients compare demo test
 
-# The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost.
+# The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost; then ingests it
+# under writers.
 demo:
 	./scripts/demo.sh
 
