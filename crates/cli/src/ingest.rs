@@ -19,6 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::human;
 use crate::interrupt::Interrupt;
 use crate::progress::Step;
+use crate::staging::first_of_a_part;
 use crate::threads::Job;
 
 /// Between two looks at how far it has come, and at Ctrl-C.
@@ -125,6 +126,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         return Err(Failure::refused(
             "--no-blocking-flush goes with --mode blocking or flush-first: no other waits so",
         ));
+    }
+    if let Some(file) = first_of_a_part(&*RealVfs::new(), &args.files) {
+        return Err(Failure::refused(format!(
+            "{} is one of the tables of a build that has not named all of them: wait until it has, or, if it was interrupted, \
+             build again, which removes these first",
+            file.display()
+        )));
     }
     let span = args.replace.as_deref().map(|text| span(text, args.notation)).transpose()?;
     let options = IngestOptions {

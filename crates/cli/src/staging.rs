@@ -11,7 +11,7 @@ use std::sync::Arc;
 use spillway::vfs::{LockGuard, Vfs};
 use spillway::{Error, ErrorKind, Result};
 
-pub use self::abandoned::{clear_abandoned, note_rename};
+pub use self::abandoned::{clear_abandoned, first_of_a_part, note_rename};
 
 /// What the names of directories beside tables begin with; behind it stand so many hexadecimal digits.
 const PREFIX: &str = ".spillway-tables-";

@@ -130,6 +130,42 @@ fn a_part_of_a_killed_builds_tables_is_removed_by_the_next() {
 }
 
 #[test]
+fn a_part_of_a_builds_tables_is_not_ingested() {
+    for named in 1..=3 {
+        let place = killed_in_mid_publish(named);
+        place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], b"a\t1\n").ok();
+        let error =
+            place.spillway(&["ingest", "tables/mine-000001.sst", "tables/table-000001.sst", "--db", "db"]).fails();
+        let part = "error: tables/table-000001.sst is one of the tables of a build that has not named all of them";
+        assert_eq!(error.starts_with(part), named < 3, "{error}");
+        assert!(named < 3 || error.contains("mine-000001.sst"), "it is no table: {error}");
+    }
+}
+
+/// The tables are many and small, so that naming them takes its time.
+#[test]
+fn a_build_killed_while_it_names_its_tables_leaves_none_or_all() {
+    let place = Place::new();
+    place.write("in", (0..100_000).map(|key| format!("{key:08}\tvalue of {key}\n")).collect::<String>());
+    let args = ["table", "build", "in", "--format", "kv", "--to", "tables", "--name", "killed", "--target-size", "4K"];
+    let mut child = place.command(SPILLWAY, &args).stdout(Stdio::null()).spawn().unwrap();
+    let is_named = |name: &String| name.starts_with("killed-");
+    let named = || {
+        std::fs::read_dir(place.path("tables"))
+            .map_or(0, |_| names(&place.path("tables")).iter().filter(|n| is_named(n)).count())
+    };
+    while named() == 0 && child.try_wait().unwrap().is_none() {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (before, (code, said)) = (named(), build(&place, "next"));
+    assert_eq!((code, staged(&place)), (Some(0), Vec::new()), "{said}");
+    let part = format!("and the names that {before} of its tables had already");
+    let left = if said.replace(',', "").contains(&part) { 0 } else { before };
+    assert!(left == 0 || said.is_empty() || said.contains("all of its tables have their names"), "{before}: {said}");
+    assert_eq!(named(), left, "{said}");
+}
+
+#[test]
 fn all_of_a_killed_builds_tables_stay() {
     let place = killed_in_mid_publish(3);
     let (code, error) = build(&place, "table");

@@ -53,6 +53,28 @@ pub fn clear_abandoned(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The first of the files that belongs to a build which has named some of its tables and not all: it was killed, or is at it.
+/// Directories that cannot be looked into tell of none.
+pub fn first_of_a_part(vfs: &dyn Vfs, files: &[PathBuf]) -> Option<PathBuf> {
+    let around = |file: &PathBuf| match file.parent() {
+        Some(dir) if dir.as_os_str().is_empty() => Some(PathBuf::from(".")),
+        dir => dir.map(Path::to_owned),
+    };
+    let dirs: BTreeSet<PathBuf> = files.iter().filter_map(around).collect();
+    let parts: BTreeSet<FileIdentity> = dirs.iter().flat_map(|dir| parts_in(vfs, dir)).collect();
+    let is_part = |file: &&PathBuf| vfs.metadata(file).is_ok_and(|metadata| parts.contains(&metadata.identity));
+    if parts.is_empty() { None } else { files.iter().find(is_part).cloned() }
+}
+
+/// Tables of builds that have named some and not all.
+fn parts_in(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<FileIdentity> {
+    let names = vfs.read_dir(dir).unwrap_or_default();
+    let is_dir = |path: &PathBuf| vfs.metadata(path).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
+    let staging = names.iter().filter(|name| is_staging(name)).map(|name| dir.join(name)).filter(is_dir);
+    let left = staging.filter_map(|staging| Left::find(vfs, dir, &staging).ok());
+    left.filter(Left::is_cut_off).flat_map(|left| left.published).collect()
+}
+
 fn is_staging(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX).unwrap_or_default();
     digits.len() == DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

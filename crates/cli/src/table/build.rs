@@ -22,8 +22,8 @@ use crate::staging::{Staging, clear_abandoned, name_of_tables, note_rename, tabl
 ///
 /// The records can be in any order; of several with the same key the last one counts. The formats are those of `spillway
 /// load`. Tables are sorted, do not overlap, and appear under their names, NAME-000001.sst and so on, when all of them
-/// are whole and durable. A build that is killed (kill -9, power loss) while it names them leaves some: the next build into
-/// that directory removes these, with whatever else was left.
+/// are whole and durable. A build that is killed (kill -9, power loss) while it names them leaves some: `spillway ingest` does
+/// not take these, and the next build into that directory removes them, with whatever else was left.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway table build people.csv --format csv --key id --to /tmp/tables --name people
