@@ -16,8 +16,9 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::core::{CommitState, Core};
 use crate::write::join::Given;
 
-/// Some times what an ingest takes from its lock to the log, and about what it takes to be woken.
-const AWAKE: Duration = Duration::from_micros(30);
+/// Longer than an ingest takes that a writer took the processor from for its own turn: 50 microseconds. Who sleeps instead
+/// comes back that much later, on another processor at times.
+const AWAKE: Duration = Duration::from_micros(100);
 
 /// Looks between two at the clock: a pause takes 5 to 50 nanoseconds, by processor.
 const LOOKS_PER_CLOCK: u32 = 32;
