@@ -43,7 +43,8 @@ option_table! {
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
     /// Whether tables are written in small pieces, with rests between them, beside writers, as long as nothing is behind or
-    /// waited for: else writes stand behind them on a processor, and syncs of the log at the disk.
+    /// waited for, and the space of deleted files given back in steps: else writes stand behind them on a processor, and
+    /// syncs of the log at the disk.
     pace_background_writes: bool = true, ANY, Spillway, Fixed;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
