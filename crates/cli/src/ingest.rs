@@ -261,7 +261,7 @@ fn waits(report: &IngestReport) -> String {
     let (committed, waited) = (report.committed_in, report.waited_for);
     match report.way {
         IngestWay::Queued | IngestWay::Behind => {
-            format!("other writers kept for {} at the most", time(report.held_up_for))
+            format!("other writers kept waiting for {} at the most", time(report.held_up_for))
         }
         IngestWay::FlushFirst if report.flushes > 0 => format!(
             "closed to all writers for {}, and for a part of the {} before that it waited for flushes",

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use spillway::vfs::{LockGuard, Vfs};
 use spillway::{Error, ErrorKind, Result};
 
-pub use self::abandoned::{clear_abandoned, first_of_a_part, note_rename};
+pub use self::abandoned::{clear_abandoned, first_of_a_part, note_complete, note_rename};
 
 /// What the names of directories beside tables begin with; behind it stand so many hexadecimal digits.
 const PREFIX: &str = ".spillway-tables-";
@@ -19,6 +19,9 @@ const DIGITS: usize = 16;
 
 /// The file in such a directory that its maker has locked.
 const LOCK: &str = "LOCK";
+
+/// The file in it that says, from when it is there on, that all of its tables have their names: they are whoever's.
+const COMPLETE: &str = "COMPLETE";
 
 /// Names that are tried. One is enough unless others clear away at that very moment.
 const ATTEMPTS_MAX: usize = 16;
@@ -82,11 +85,11 @@ fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
     Ok(is_there.then_some(lock))
 }
 
-/// The lock goes last: without it nobody dares to remove what is left.
+/// What tells about the tables goes behind them, and the lock last: without it nobody dares to remove what is left.
 fn remove(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    let names = vfs.read_dir(dir)?;
-    let (locks, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == LOCK);
-    for name in others.into_iter().chain(locks) {
+    let mut names = vfs.read_dir(dir)?;
+    names.sort_by_key(|name| (name == LOCK, name == COMPLETE));
+    for name in names {
         vfs.remove_file(&dir.join(name))?;
     }
     vfs.remove_dir(dir)

@@ -42,7 +42,7 @@ fn later_tables_are_newer_and_all_are_newer_than_the_database() {
     let said = place.spillway(&["ingest", A, B, "--db", "db"]).ok();
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].starts_with("ingested 2 tables ("), "{said}");
-    assert!(lines[1].starts_with("prepared in ") && lines[1].contains("other writers waited "), "{said}");
+    assert!(lines[1].starts_with("prepared in ") && lines[1].contains("other writers kept waiting for "), "{said}");
     assert_eq!(lines[2], "sequence numbers 4 to 5, above the memtable, which has some of these keys and was sealed");
     assert_eq!(scan(&place, "db"), "a\told\nb\t1\nm\t2\nn\t2\nz\told\n");
     assert_eq!(files(&place.path("tables")), before, "the files are the caller's still");
@@ -76,7 +76,7 @@ fn other_modes_say_what_was_closed_and_for_how_long() {
     ] {
         let place = with_tables(&[("a", "m\t1\n"), ("b", "m\t2\n")]);
         let said = place.spillway(&["ingest", A, "--mode", mode, "--db", "db"]).ok();
-        assert!(said.contains(closed) && !said.contains("other writers waited"), "{said}");
+        assert!(said.contains(closed) && !said.contains("other writers kept waiting for"), "{said}");
         place.spillway(&["put", "m", "between", "--db", "db"]).ok();
         let line: Value =
             serde_json::from_str(&place.spillway(&["ingest", B, "--mode", mode, "--json", "--db", "db"]).ok()).unwrap();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use spillway::vfs::{self, FileIdentity, FileKind, IfExists, IoClass, Metadata, Vfs};
 use spillway::{ErrorKind, Result};
 
-use super::{DIGITS, LOCK, PREFIX, name_of_tables, remove};
+use super::{COMPLETE, DIGITS, LOCK, PREFIX, name_of_tables, remove};
 use crate::human;
 
 /// What the name of a note has behind that of the table.
@@ -31,6 +31,12 @@ pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     note.append(format!("{len} {modified_us}").as_bytes(), IoClass::Other)?;
     note.sync(IoClass::Other)?;
     from.parent().map_or(Ok(()), |staging| vfs.sync_dir(staging))
+}
+
+/// Notes that all tables have their names, durably: what becomes of them now is not the build's. Where that cannot be noted a
+/// kill before the directory is gone would have the next build take them for a part once somebody has moved some.
+pub fn note_complete(vfs: &dyn Vfs, staging: &Path) {
+    let _ = vfs.create(&staging.join(COMPLETE), IfExists::Truncate);
 }
 
 /// Removes what dead builds left in `dir`, and says so. What cannot be removed is told, and is no reason not to go on.
@@ -117,6 +123,8 @@ struct Left {
     bytes: u64,
     /// Those renamed included.
     tables: BTreeSet<FileIdentity>,
+    /// All tables had their names.
+    is_complete: bool,
     /// Names that tables of it have been given.
     named: Vec<PathBuf>,
     /// Those tables.
@@ -128,6 +136,10 @@ impl Left {
         let mut left = Left { dir: dir.to_owned(), ..Left::default() };
         for name in vfs.read_dir(staging)?.iter().filter(|name| *name != LOCK) {
             let path = staging.join(name);
+            if name == COMPLETE {
+                left.is_complete = true;
+                continue;
+            }
             if let Some(renamed) = name.strip_suffix(NOTE_SUFFIX) {
                 left.add_renamed(vfs, &path, dir.join(renamed))?;
                 continue;
@@ -177,7 +189,7 @@ impl Left {
 
     /// Whether some of the tables have their names, and some have not.
     fn is_cut_off(&self) -> bool {
-        !self.named.is_empty() && self.published.len() < self.tables.len()
+        !self.is_complete && !self.named.is_empty() && self.published.len() < self.tables.len()
     }
 }
 

@@ -96,6 +96,30 @@ fn what_has_only_the_name_of_a_renamed_table_stays() {
     assert_eq!(after.read_file(Path::new("/tables/t-000002.sst")).unwrap(), b"the user's");
 }
 
+/// Once all tables had their names, those that somebody has moved away since make no part of the rest.
+#[test]
+fn what_is_left_of_a_whole_set_stays() {
+    let (vfs, staging) = staged();
+    for nth in [1, 2] {
+        let (from, to) = (staging.dir().join(table_name("000", nth)), Path::new(DIR).join(table_name("t", nth)));
+        vfs.write_file(&from, format!("table {nth}").as_bytes()).unwrap();
+        vfs.hard_link(&from, &to).unwrap();
+    }
+    note_complete(&*vfs, staging.dir());
+    vfs.rename(Path::new("/tables/t-000001.sst"), Path::new("/elsewhere.sst")).unwrap();
+    let after = vfs.crash_clone(2, CrashPolicy::ProcessKilled);
+    let second = Path::new("/tables/t-000002.sst").to_owned();
+    assert_eq!(first_of_a_part(&*after, std::slice::from_ref(&second)), None);
+    clear_abandoned(&*after, Path::new(DIR)).unwrap();
+    assert_eq!(names(&after), ["t-000002.sst"]);
+    // Without that note they are.
+    vfs.remove_file(&staging.dir().join(COMPLETE)).unwrap();
+    assert_eq!(first_of_a_part(&*vfs, std::slice::from_ref(&second)), Some(second));
+    let after = vfs.crash_clone(2, CrashPolicy::ProcessKilled);
+    clear_abandoned(&*after, Path::new(DIR)).unwrap();
+    assert_eq!(names(&after), [""; 0]);
+}
+
 #[test]
 fn names_of_tables_are_told_from_others() {
     assert_eq!(table_name("a-1", 7), "a-1-000007.sst");

@@ -16,7 +16,7 @@ use crate::input::{Input, InputArgs};
 use crate::interrupt::Interrupt;
 use crate::make::{self, Made, MakeArgs};
 use crate::settings::Settings;
-use crate::staging::{Staging, clear_abandoned, name_of_tables, note_rename, table_name};
+use crate::staging::{Staging, clear_abandoned, name_of_tables, note_complete, note_rename, table_name};
 
 /// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
 ///
@@ -149,7 +149,8 @@ impl<'a> Output<'a> {
     /// Gives the tables their names. All have theirs in the end, durably, or none.
     fn publish(&self, tables: Vec<WrittenTable>) -> Outcome<Vec<WrittenTable>> {
         let mut named = Named { vfs: &*self.vfs, dir: self.dir, tables: Vec::with_capacity(tables.len()) };
-        if let Some(staging) = tables.first().and_then(|table| table.path.parent()) {
+        let staging = tables.first().and_then(|table| table.path.parent()).map(Path::to_owned);
+        if let Some(staging) = &staging {
             self.sync_before_names(staging)?;
         }
         for table in tables {
@@ -158,6 +159,7 @@ impl<'a> Output<'a> {
             named.tables.push(WrittenTable { path, ..table });
         }
         self.vfs.sync_dir(self.dir)?;
+        staging.iter().for_each(|staging| note_complete(&*self.vfs, staging));
         Ok(std::mem::take(&mut named.tables))
     }
 
