@@ -106,7 +106,7 @@ impl World {
     pub fn damage_middle(&self, file: &Path) {
         let mut bytes = read_all(&*self.vfs, file, u64::MAX, IoClass::Other).expect("readable");
         let middle = bytes.len() / 2;
-        bytes[middle - 100..middle].iter_mut().for_each(|byte| *byte ^= 0xa5);
+        bytes.iter_mut().skip(middle - 100).take(100).for_each(|byte| *byte ^= 0xa5);
         self.vfs.remove_file(file).expect("removed");
         let mut damaged = self.vfs.create(file, IfExists::Fail).expect("created");
         damaged.append(&bytes, IoClass::Other).expect("written");
