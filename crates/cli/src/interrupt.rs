@@ -24,15 +24,18 @@ const STATUS_BYTES_MAX: usize = 64 << 10;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on SIGINT, SIGTERM and SIGHUP are only noted, the first time. Under `nohup` SIGHUP goes on being ignored.
+    /// From now on SIGINT and SIGTERM are only noted, the first time, and SIGHUP whenever it comes: of a terminal that is closed
+    /// the shell tells, and then the kernel. Under `nohup` it goes on being ignored.
     pub fn listen(&self) -> Outcome {
         let asked = &self.0;
-        let hangup = (!ignores_hangup()).then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+        let failed = |error| Failure::refused(format!("cannot listen for Ctrl-C: {error}"));
+        for signal in [SIGINT, SIGTERM] {
             // In this order: the second signal finds the first one noted.
-            let registered = flag::register_conditional_shutdown(signal, INTERRUPTED_STATUS.into(), asked.clone())
-                .and_then(|_| flag::register(signal, asked.clone()));
-            registered.map_err(|error| Failure::refused(format!("cannot listen for Ctrl-C: {error}")))?;
+            flag::register_conditional_shutdown(signal, INTERRUPTED_STATUS.into(), asked.clone()).map_err(failed)?;
+            flag::register(signal, asked.clone()).map_err(failed)?;
+        }
+        if !ignores_hangup() {
+            flag::register(SIGHUP, asked.clone()).map_err(failed)?;
         }
         Ok(())
     }

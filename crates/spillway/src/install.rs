@@ -219,11 +219,13 @@ impl Core {
         }
     }
 
-    /// Flushes the families that hold the oldest log, while the logs together are over their limit.
-    pub fn flush_for_log_limit(&self) {
+    /// Flushes the families that hold the oldest log, while the logs together are over their limit, or would be with
+    /// `coming_bytes` more, until which nobody looks again.
+    pub fn flush_for_log_limit(&self, coming_bytes: u64) {
         self.release_logs();
         let (bytes, oldest_last) = self.logs.total();
-        let Some(oldest_last) = oldest_last.filter(|_| bytes > self.log_limit_bytes()) else { return };
+        let is_over = bytes.saturating_add(coming_bytes) > self.log_limit_bytes();
+        let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
         for family in self.families_needing(oldest_last) {
             if let Err(e) = self.seal_for_flush(&family) {
                 tracing::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");

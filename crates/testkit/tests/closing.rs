@@ -44,7 +44,7 @@ fn a_close_waits_for_whoever_makes_the_next_log() {
         let mut looks = 0;
         wait_for("a while", || {
             looks += 1;
-            looks > 100 || closer.is_finished()
+            looks > 2000 || closer.is_finished()
         });
         gate.open();
         assert!(!closer.join().unwrap(), "closed while a log was being made");

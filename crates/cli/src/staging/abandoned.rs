@@ -36,7 +36,8 @@ pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
 /// Notes that all tables have their names, durably: what becomes of them now is not the build's. Where that cannot be noted a
 /// kill before the directory is gone would have the next build take them for a part once somebody has moved some.
 pub fn note_complete(vfs: &dyn Vfs, staging: &Path) {
-    let _ = vfs.create(&staging.join(COMPLETE), IfExists::Truncate);
+    let noted = vfs.create(&staging.join(COMPLETE), IfExists::Truncate);
+    let _ = noted.and_then(|_| vfs.sync_dir(staging)); // the names are durable, and this is to be no later than the caller is told
 }
 
 /// Removes what dead builds left in `dir`, and says so. What cannot be removed is told, and is no reason not to go on.

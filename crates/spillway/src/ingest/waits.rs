@@ -33,8 +33,8 @@ pub struct IngestWaitReport {
     pub waits: u64,
     /// How long those waited together.
     pub total: Duration,
-    /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for an ingest with smaller
-    /// numbers to be visible.
+    /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for ingests with smaller
+    /// numbers to be visible. Where there are several of those, others' writes between them are waited for as well.
     pub brief_waits: u64,
     /// How long those waited together.
     pub brief_total: Duration,

@@ -101,7 +101,7 @@ impl Core {
         self.ingest_waits.count_brief(waited);
         self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
-            self.flush_for_log_limit(); // the current log may be long in filling up
+            self.flush_for_log_limit(0); // the current log may be long in filling up
         }
         self.flush_written(&parts, last, options)?;
         if options.sync {

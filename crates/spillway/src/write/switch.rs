@@ -172,7 +172,7 @@ impl Core {
         }
         self.logs.ask_for_spare();
         self.upkeep.raise();
-        self.flush_for_log_limit();
+        self.flush_for_log_limit(next.file.capacity());
         Ok(())
     }
 
