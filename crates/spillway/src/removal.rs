@@ -323,27 +323,32 @@ mod tests {
         assert_eq!(found.as_deref(), Some(b"value".as_slice()));
     }
 
-    #[test]
-    fn the_log_of_a_large_batch_and_a_flush_do_as_well() {
+    /// On a full disk, with space that waits and without.
+    fn check_takes_what_waits(step: impl Fn(&Db) -> Result<()>) {
         for waits in [false, true] {
             let vfs = MemoryVfs::new(1);
             let db = open(&vfs);
-            let family = db.default_family();
-            let large = || db.put(&family, b"key", &[7; 20 << 10], &WriteOptions::default());
-            let flush = || db.flush(&[&family]);
-            let steps: [&dyn Fn() -> Result<()>; 2] = [&large, &flush];
-            for step in steps {
-                fill(&vfs);
-                if waits {
-                    assert!(db.core().removals.add(Box::new(Held(vfs.clone())), None).is_empty());
-                }
-                let done = step().map_err(|error| error.kind());
-                assert_eq!(done, if waits { Ok(()) } else { Err(ErrorKind::NoSpace) });
-                if !waits {
-                    break;
-                }
+            let key = |n: u32| n.wrapping_mul(0x9e37_79b9).to_be_bytes();
+            for n in 0..1000 {
+                db.put(&db.default_family(), &key(n), &key(n + 1), &WriteOptions::default()).expect("written");
             }
+            fill(&vfs);
+            if waits {
+                assert!(db.core().removals.add(Box::new(Held(vfs.clone())), None).is_empty());
+            }
+            let done = step(&db).map_err(|error| error.kind());
+            assert_eq!(done, if waits { Ok(()) } else { Err(ErrorKind::NoSpace) });
         }
+    }
+
+    #[test]
+    fn the_log_of_a_large_batch_takes_what_waits() {
+        check_takes_what_waits(|db| db.put(&db.default_family(), b"key", &[7; 20 << 10], &WriteOptions::default()));
+    }
+
+    #[test]
+    fn a_flush_takes_what_waits() {
+        check_takes_what_waits(|db| db.flush(&[&db.default_family()]));
     }
 
     /// The names of files whose last pin went while nothing could be written go as well.
