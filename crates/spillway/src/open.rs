@@ -152,7 +152,8 @@ struct Opening<'a> {
     shared: Shared,
     families: BTreeMap<FamilyId, FamilyState>,
     /// How many images were taken for what logs hold.
-    restored_images: usize,
+    /// What was found in images.
+    restored: Restored,
 }
 
 /// What the families of a database share.
@@ -204,7 +205,7 @@ impl<'a> Opening<'a> {
             purge: context.logs.purge().clone(),
             block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
         };
-        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored_images: 0 })
+        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored: Restored::default() })
     }
 
     fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
@@ -228,10 +229,11 @@ impl<'a> Opening<'a> {
 
     fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
         self.open_families()?;
-        let restored =
-            if by_images { restart::restore(&self.context, &mut self.families)? } else { Restored::default() };
-        self.restored_images = restored.images;
-        let replayed = self.replay_logs(&restored)?;
+        if !self.options.read_only {
+            let first_own = self.recovered.next_file;
+            self.restored = restart::restore(&self.context, &mut self.families, by_images, first_own)?;
+        }
+        let replayed = self.replay_logs()?;
         // Not before: logs that a backup kept may hold families that it does not, under numbers that are free now.
         self.create_missing(replayed.last_seq)?;
         Ok(replayed)
@@ -248,7 +250,7 @@ impl<'a> Opening<'a> {
             read_only: self.options.read_only,
             last_seq: replayed.last_seq,
             first_own_file: self.recovered.next_file,
-            restored_memtables: self.restored_images,
+            restored_memtables: self.restored.images,
             max_family: self.recovered.max_family,
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
@@ -408,9 +410,9 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    fn replay_logs(&mut self, restored: &Restored) -> Result<Replayed> {
-        let recovered = &self.recovered;
-        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, (recovered, restored)).run()
+    fn replay_logs(&mut self) -> Result<Replayed> {
+        let from = (&self.recovered, &self.restored);
+        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, from).run()
     }
 
     /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to, which
@@ -427,6 +429,7 @@ impl<'a> Opening<'a> {
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
         context.memtables.images.iter().for_each(|images| images.note_fence());
+        self.restored.forget_others(&**vfs)?;
         orphans::remove(core)?;
         core.write_options_file();
         core.install_log(core.logs.create(context.numbers.take(), 0)?)?;

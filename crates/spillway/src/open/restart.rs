@@ -5,6 +5,10 @@
 //! An image counts only where nothing can have come between its writer's stores and this read: on the same boot of the
 //! machine, in the file that it was made in, of this database. It is cut at its watermark: what is above it, whole or
 //! torn, is not there, and comes from the log. The files are not changed, so that a second crash finds the same.
+//!
+//! What is not taken is gone before anything is numbered ([`Restored::forget_others`]). From then on this process's
+//! memtables hold the same writes, or others under the same numbers, and a later open could not tell which of the two the
+//! tables were made of.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::Position;
 use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
-use vfs::IoClass;
+use vfs::{IoClass, Vfs};
 
 use crate::context::Context;
 use crate::core::FamilyState;
@@ -30,6 +34,8 @@ pub(crate) struct Restored {
     pub families: BTreeMap<FamilyId, (SeqNo, Position)>,
     /// How many images are read.
     pub images: usize,
+    /// Images of this boot and this database that were not taken, and tell of more than tables do.
+    left: Vec<PathBuf>,
 }
 
 impl Restored {
@@ -43,6 +49,55 @@ impl Restored {
     pub fn has(&self, family: FamilyId, seq: SeqNo) -> bool {
         self.families.get(&family).is_some_and(|(through, _)| seq <= *through)
     }
+
+    /// Removes what was not taken; to be done before anything is numbered.
+    ///
+    /// # Errors
+    /// The file system's: while one of them is there nothing may be written.
+    pub(super) fn forget_others(&self, vfs: &dyn Vfs) -> Result<()> {
+        self.left.iter().try_for_each(|path| vfs.remove_file(path))
+    }
+
+    /// Takes the images of a family that follow each other, without a gap or an overlap, on what is in tables. Returns the
+    /// number through which that is whole, and where the first write above it lies in the logs at the earliest.
+    fn take(&mut self, context: &Context, family: &mut FamilyState, images: Vec<Found>) -> Option<(SeqNo, Position)> {
+        let mut through = family.flushed_through;
+        let mut at = None;
+        for image in images {
+            if image.through < through || (image.through == through && at.is_some()) {
+                continue; // in tables, or nothing
+            }
+            let position = marks::unpack(image.header.watermark.position);
+            // One that tables hold a part of is not of the row of memtables that they were made of.
+            let follows = image.begins_after == through || image.through == through;
+            if !follows || position.is_none() {
+                self.left.push(image.path);
+                continue;
+            }
+            if image.through > through {
+                match open(context, family, &image) {
+                    Ok(entry) => family.queue.insert(0, entry),
+                    Err(error) => {
+                        tracing::warn!(%error, "a memtable's file cannot be read; the log is replayed");
+                        self.left.push(image.path);
+                        continue;
+                    }
+                }
+                self.images += 1;
+            }
+            (through, at) = (image.through, position);
+        }
+        let at = at?;
+        family.mutable.advance_empty_to(through);
+        family.mutable.memtable().begin_after(through);
+        if !family.queue.is_empty() {
+            family.family.note_unlogged(); // whether some of it is in no log, images do not tell
+        }
+        // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
+        family.flush_wanted_through = family.flush_wanted_through.max(through);
+        tracing::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
+        Some((through, at))
+    }
 }
 
 /// An image in the directory.
@@ -54,30 +109,39 @@ struct Found {
     through: SeqNo,
 }
 
-/// Puts what images hold into the queues of their families, whose memtables are empty.
+/// Puts what images hold into the queues of their families, whose memtables are empty; where `by_images` is false, or the
+/// options say so, only looks for them. Files from number `first_own` on are of this process.
 ///
 /// # Errors
 /// The file system's.
-pub(super) fn restore(context: &Context, families: &mut BTreeMap<FamilyId, FamilyState>) -> Result<Restored> {
+pub(super) fn restore(
+    context: &Context,
+    families: &mut BTreeMap<FamilyId, FamilyState>,
+    by_images: bool,
+    first_own: FileNumber,
+) -> Result<Restored> {
     let mut restored = Restored::default();
-    if !context.options.memtable_crash_safe_recover {
-        return Ok(restored);
-    }
-    let mut found = find(context)?;
-    for (id, family) in families {
-        let of_family = found.remove(id).unwrap_or_default();
-        if let Some((through, at)) = restore_family(context, family, of_family, &mut restored.images) {
-            restored.families.insert(*id, (through, at));
+    let mut found = find(context, first_own)?;
+    if by_images && context.options.memtable_crash_safe_recover {
+        for (id, family) in families {
+            let of_family = found.remove(id).unwrap_or_default();
+            if let Some((through, at)) = restored.take(context, family, of_family) {
+                restored.families.insert(*id, (through, at));
+            }
         }
     }
+    restored.left.extend(found.into_values().flatten().map(|image| image.path));
     Ok(restored)
 }
 
 /// The images that may be relied on, by family and in the order of their numbers.
-fn find(context: &Context) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
+fn find(context: &Context, first_own: FileNumber) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
     let mut found: BTreeMap<FamilyId, Vec<Found>> = BTreeMap::new();
     for name in context.vfs.read_dir(&context.dir)? {
         let Some((FileType::MemtableImage, number)) = file_name::parse(&name) else { continue };
+        if number >= first_own {
+            continue;
+        }
         match read(context, number) {
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}
@@ -107,49 +171,6 @@ fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
     }
     let through = watermark.complete_through.max(begins_after);
     Ok(Some(Found { number, path, header, begins_after, through }))
-}
-
-/// Takes the images that follow each other without a gap on what is in tables. Returns the number through which that is
-/// whole, and where the first write above it lies in the logs at the earliest.
-fn restore_family(
-    context: &Context,
-    family: &mut FamilyState,
-    images: Vec<Found>,
-    taken: &mut usize,
-) -> Option<(SeqNo, Position)> {
-    let mut through = family.flushed_through;
-    let mut at = None;
-    for image in images {
-        if image.through < through || (image.through == through && at.is_some()) {
-            continue; // in tables, or nothing
-        }
-        let position = marks::unpack(image.header.watermark.position);
-        let overlaps = at.is_some() && image.begins_after < through;
-        if image.begins_after > through || overlaps || position.is_none() {
-            break;
-        }
-        if image.through > through {
-            match open(context, family, &image) {
-                Ok(entry) => family.queue.insert(0, entry),
-                Err(error) => {
-                    tracing::warn!(%error, "a memtable's file cannot be read; the log is replayed");
-                    break;
-                }
-            }
-            *taken += 1;
-        }
-        (through, at) = (image.through, position);
-    }
-    let at = at?;
-    family.mutable.advance_empty_to(through);
-    family.mutable.memtable().begin_after(through);
-    if !family.queue.is_empty() {
-        family.family.note_unlogged(); // whether some of it is in no log, images do not tell
-    }
-    // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
-    family.flush_wanted_through = family.flush_wanted_through.max(through);
-    tracing::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
-    Some((through, at))
 }
 
 fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dyn Flushable>> {

@@ -7,3 +7,4 @@ mod common;
 mod full_disk;
 mod ingests;
 mod kills;
+mod left;
