@@ -229,10 +229,14 @@ impl Core {
     }
 
     fn make_spare_log(&self) -> Result<()> {
-        if self.logs.take_spare_request() && !self.is_closing() {
+        if self.logs.wants_spare() && !self.is_closing() {
             let spare = {
-                // A roll-over meanwhile would bring a log with a larger number into use before this one (C1).
+                // A roll-over meanwhile would bring a log with a larger number into use before this one (C1), and a second
+                // spare would leave one that never is.
                 let _rolling = self.logs.rolling.lock();
+                if !self.logs.take_spare_request() {
+                    return Ok(());
+                }
                 let spare = self.logs.create(self.context.numbers.take(), 0)?;
                 self.logs.put_spare(spare.clone());
                 spare
@@ -343,6 +347,27 @@ mod tests {
         ] {
             assert!(wait_for(age, raise) < LIMIT / 2);
         }
+    }
+
+    /// Two that find none would both make one, and that which is replaced would stay among the logs, unused.
+    #[test]
+    fn there_is_one_spare_log_however_many_make_it() {
+        let vfs = vfs::MemoryVfs::new(1);
+        let options = crate::OpenOptions { vfs: vfs.clone(), ..crate::OpenOptions::create_if_missing() };
+        let db = crate::Db::open("/db", &options).expect("opened");
+        let core = db.core();
+        let logs =
+            || vfs.all_files().iter().filter(|path| path.extension().is_some_and(|kind| kind == "splog")).count();
+        thread::scope(|scope| {
+            let rolling = core.logs.rolling.lock();
+            for _ in 0..2 {
+                core.logs.ask_for_spare();
+                scope.spawn(|| core.make_spare_log().expect("made"));
+                thread::sleep(Duration::from_millis(20));
+            }
+            drop(rolling);
+        });
+        assert_eq!(logs(), 2, "the current one, and the spare");
     }
 
     #[test]

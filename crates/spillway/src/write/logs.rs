@@ -246,7 +246,12 @@ impl Logs {
         self.spare_wanted.store(true, Ordering::Release);
     }
 
-    /// Whether a spare log is to be made; asked by the background job that makes it.
+    /// Whether a spare log may have to be made.
+    pub fn wants_spare(&self) -> bool {
+        self.spare_wanted.load(Ordering::Acquire)
+    }
+
+    /// Whether a spare log is to be made; asked by the background job that makes it, which holds `rolling`.
     pub fn take_spare_request(&self) -> bool {
         self.spare_wanted.swap(false, Ordering::AcqRel) && self.spare.lock().is_none()
     }

@@ -8,6 +8,15 @@ use spillway::{Db, WriteBatch, WriteOptions};
 
 use crate::common::{MEMTABLES, batch, compare, contents, options, property};
 
+/// Says when it goes, by a panic as well, that the others are to end.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_killed_process_leaves_memtables_that_say_what_its_log_says() {
     for (memtable, log_index) in MEMTABLES.into_iter().flat_map(|memtable| [(memtable, false), (memtable, true)]) {
@@ -24,6 +33,7 @@ fn a_killed_process_leaves_memtables_that_say_what_its_log_says() {
                     }
                 });
             }
+            let _end = Ends(&ended);
             let mut at = 100;
             while at < 4000 {
                 while written.load(Ordering::Relaxed) < at {
@@ -33,7 +43,6 @@ fn a_killed_process_leaves_memtables_that_say_what_its_log_says() {
                 at = written.load(Ordering::Relaxed) + 300;
                 restored.push(compare(&killed, memtable, log_index).restored);
             }
-            ended.store(true, Ordering::Relaxed);
         });
         assert!(restored.iter().any(|restored| *restored > 0), "{memtable}: {restored:?}");
     }
