@@ -132,6 +132,12 @@ pub(crate) struct State {
 /// Entries of a family's queue at the most: every read looks at each.
 const QUEUE_ENTRIES_MAX: usize = 256;
 
+/// Views that readers alone may still hold.
+pub(crate) struct OldViews {
+    _before: Arc<ReadView>,
+    _announced: Option<Arc<ReadView>>,
+}
+
 /// One family's part of the state.
 pub(crate) struct FamilyState {
     pub family: Arc<Family>,
@@ -139,6 +145,8 @@ pub(crate) struct FamilyState {
     /// Sealed, youngest first (Q1).
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
+    /// The view that readers find as the successor of the family's.
+    announced: Option<Arc<ReadView>>,
     pub spare: Option<Spare>,
     /// Every number at or below it is in tables (T of F2).
     pub flushed_through: SeqNo,
@@ -160,6 +168,7 @@ impl FamilyState {
             mutable: view.mutable.clone(),
             queue: view.queue.clone(),
             version: view.version.clone(),
+            announced: None,
             spare: None,
             flushed_through,
             linked_ingests: BTreeSet::new(),
@@ -177,14 +186,28 @@ impl FamilyState {
         !self.mutable.is_unused() || !self.queue.is_empty()
     }
 
-    /// Makes readers see the state as it is now. Returns the view before, to be dropped off the lock.
+    /// Makes readers see the state as it is now. Returns the views before, to be dropped off the lock.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
-    pub fn publish_view(&self) -> Arc<ReadView> {
-        self.family.swap_view(ReadView {
-            mutable: self.mutable.clone(),
-            queue: self.queue.clone(),
-            version: self.version.clone(),
-        })
+    pub fn publish_view(&mut self) -> OldViews {
+        let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone());
+        let before = self.family.swap_view(Arc::new(view));
+        // Not sooner: whoever finds that it is gone looks for the family's.
+        OldViews { _before: before, _announced: self.announced.take() }
+    }
+
+    /// Makes readers see the state as it is now, with `queue` a copy of its queue, for whoever holds the commit lock: what an
+    /// exchange of views takes is left for [`settle_view`](Self::settle_view), which was called before that lock was taken.
+    pub fn announce_view(&mut self, queue: Vec<Arc<dyn Flushable>>) {
+        let view = Arc::new(ReadView::new(self.mutable.clone(), queue, self.version.clone()));
+        self.family.announce_view(&view);
+        self.announced = Some(view);
+    }
+
+    /// Makes the announced view, where there is one, the family's. Returns the view before, to be dropped off the lock.
+    #[must_use = "dropping a view can free memtables: do it off the locks"]
+    pub fn settle_view(&mut self) -> Option<OldViews> {
+        let before = self.family.swap_view(self.announced.take()?);
+        Some(OldViews { _before: before, _announced: None })
     }
 
     /// Whether the queue holds all that `max_write_buffer_number` lets it hold beside the mutable memtable. That is so much

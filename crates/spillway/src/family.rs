@@ -117,17 +117,42 @@ impl Family {
     /// The family at this instant (V1).
     #[inline]
     pub(crate) fn view(&self) -> Guard<Arc<ReadView>> {
-        self.view.load()
+        let view = self.view.load();
+        if view.successor().is_none() { view } else { self.newest_from(view) }
+    }
+
+    /// Follows a view to the one that came after it.
+    #[cold]
+    fn newest_from(&self, mut view: Guard<Arc<ReadView>>) -> Guard<Arc<ReadView>> {
+        while let Some(next) = view.successor() {
+            view = match next.upgrade() {
+                Some(next) => Guard::from_inner(next),
+                None => {
+                    let now = self.view.load();
+                    if Arc::ptr_eq(&now, &view) {
+                        return now; // the family was dropped before it came to that
+                    }
+                    now
+                }
+            };
+        }
+        view
     }
 
     pub(crate) fn view_full(&self) -> Arc<ReadView> {
-        self.view.load_full()
+        Guard::into_inner(self.view())
     }
 
-    /// Replaces the view; returns the old one, to be dropped off every lock. Called under the state lock.
+    /// Replaces the view; returns the old one, to be dropped off every lock. Called under the state lock. Looks at what every
+    /// thread is reading: some microseconds.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
-    pub(crate) fn swap_view(&self, view: ReadView) -> Arc<ReadView> {
-        self.view.swap(Arc::new(view))
+    pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
+        self.view.swap(view)
+    }
+
+    /// Has readers find `next` from here on, of which the caller sees to it that it becomes the view. Under the state lock.
+    pub(crate) fn announce_view(&self, next: &Arc<ReadView>) {
+        self.view.load().succeeded_by(next);
     }
 
     pub(crate) fn mutable_id(&self) -> u64 {

@@ -256,12 +256,12 @@ impl<'a> Opening<'a> {
             slots: self.shared.slots.clone(),
             block_cache: self.shared.block_cache.clone(),
         });
-        let families = std::mem::take(&mut self.families);
+        let mut families = std::mem::take(&mut self.families);
         if self.keeps_tables_open() {
             families.values().try_for_each(|family| open_for_good(family.tables()))?;
         }
         core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
-        for family in families.values() {
+        for family in families.values_mut() {
             family.family.set_mutable(&family.mutable);
             drop(family.publish_view());
         }
@@ -506,7 +506,7 @@ fn build_family(
     if made != asked_for {
         tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
     }
-    let view = ReadView { mutable: context.queue_memtable(memtable, through), queue: Vec::new(), version };
+    let view = ReadView::new(context.queue_memtable(memtable, through), Vec::new(), version);
     Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))
 }
 

@@ -91,7 +91,7 @@ fn readers_see_through_the_output_what_they_saw_before() {
             maker.add(1, bounds, young);
             let (bounds, old) = table(points(below), range_tombstones(below));
             maker.add(3, bounds, old);
-            let view = ReadView { mutable: memtable_of(&[]), queue: Vec::new(), version: Arc::new(maker.build()) };
+            let view = ReadView::new(memtable_of(&[]), Vec::new(), Arc::new(maker.build()));
             let numbers = snapshots.snapshots.iter().copied().chain((visible..=121).map(SeqNo));
             for seq in numbers {
                 let expected = model(&writes, seq);

@@ -130,7 +130,7 @@ impl Core {
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
-        drop(std::mem::take(&mut joined.old_views));
+        self.settle_views(ingest.joining.iter().map(|joining| joining.family.id()));
         self.give_back_fresh(&mut ingest.joining);
         for (_, queued) in &ingest.entries {
             queued.layers(); // made here, where no lock is held

@@ -57,7 +57,7 @@ fn a_lookup_tells_which_part_answered() {
         maker.add(level, bounds, table);
     }
     let writes = [write("young", 9, ValueKind::Value, "v"), write("t", 8, ValueKind::RangeDeletion, "u")];
-    let view = ReadView { mutable: memtable_of(&writes), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let view = ReadView::new(memtable_of(&writes), Vec::new(), Arc::new(maker.build()));
     let source =
         |key: &str, seq| get(&view, &context(), key.as_bytes(), SeqNo(seq), &ReadOptions::default()).unwrap().source;
     assert_eq!(source("young", 9), Some(Source::Queue));
@@ -85,7 +85,7 @@ fn errors_reach_the_keys_that_they_concern() {
     let (bounds, good) = table("good", 3);
     maker.add(1, bounds, good);
     maker.lose(lost);
-    let view = ReadView { mutable: memtable_of(&[]), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let view = ReadView::new(memtable_of(&[]), Vec::new(), Arc::new(maker.build()));
     let keys: [&[u8]; 3] = [b"good", b"bad", b"other"];
     let found = multi_get(&view, &context(), &keys, SeqNo(9), &ReadOptions::default());
     assert_eq!(found[0].as_ref().unwrap().value.as_deref(), Some(&b"v"[..]));
@@ -109,7 +109,7 @@ fn a_tombstone_in_both_halves_of_a_key_hides_neither() {
         let (bounds, covered) = table(key, 1);
         maker.add(2, bounds, covered);
     }
-    let view = ReadView { mutable: memtable_of(&[]), queue: Vec::new(), version: Arc::new(maker.build()) };
+    let view = ReadView::new(memtable_of(&[]), Vec::new(), Arc::new(maker.build()));
     let keys: [&[u8]; 3] = [b"b", b"k", b"zz"];
     for (seq, merged) in [(20, Some(&b"base,operand"[..])), (9, Some(b"base")), (4, None), (2, Some(b"v"))] {
         let (seq, options) = (SeqNo(seq), ReadOptions::default());
@@ -126,11 +126,11 @@ fn a_tombstone_in_both_halves_of_a_key_hides_neither() {
 
 #[test]
 fn operands_need_an_operator() {
-    let view = ReadView {
-        mutable: memtable_of(&[write("k", 4, ValueKind::Merge, "1")]),
-        queue: Vec::new(),
-        version: Arc::new(VersionMaker::default().build()),
-    };
+    let view = ReadView::new(
+        memtable_of(&[write("k", 4, ValueKind::Merge, "1")]),
+        Vec::new(),
+        Arc::new(VersionMaker::default().build()),
+    );
     let context = ReadContext { merge_operator: None, ..context() };
     let error = get(&view, &context, b"k", SeqNo(9), &ReadOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);

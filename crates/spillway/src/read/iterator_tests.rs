@@ -107,7 +107,7 @@ fn prefixes_bound_the_walk() {
 
 fn only_memtable(writes: &[Write]) -> Arc<ReadView> {
     let version = Arc::new(VersionMaker::default().build());
-    Arc::new(ReadView { mutable: memtable_of(writes), queue: Vec::new(), version })
+    Arc::new(ReadView::new(memtable_of(writes), Vec::new(), version))
 }
 
 fn put(key: &str, seq: u64) -> Write {
@@ -171,7 +171,7 @@ fn covered_ranges_are_jumped_over() {
     maker.add_cut(2, &old, &[]);
     let range = Write { key: b"m".to_vec(), value: b"n".to_vec(), kind: ValueKind::RangeDeletion, ..put("", 2000) };
     let mutable = memtable_of(&[put("a", 1500), range, put("m0500", 2001)]);
-    let view = Arc::new(ReadView { mutable, queue: Vec::new(), version: Arc::new(maker.build()) });
+    let view = Arc::new(ReadView::new(mutable, Vec::new(), Arc::new(maker.build())));
     let options = ReadOptions { max_skippable_internal_keys: 20, ..ReadOptions::default() };
     let mut iterator = DbIterator::new(view, SeqNo(3000), &context(), &options).unwrap();
     let mut keys = Vec::new();
@@ -198,11 +198,7 @@ fn an_unreadable_table_ends_the_walk_with_its_error() {
     maker.add(1, (entry("a"), entry("a")), FakeTable::new(vec![(entry("a"), Vec::new())], None));
     let lost = maker.add(1, (entry("b"), entry("b")), FakeTable::new(Vec::new(), None));
     maker.lose(lost);
-    let view = Arc::new(ReadView {
-        mutable: memtable_of(&[put("c", 2)]),
-        queue: Vec::new(),
-        version: Arc::new(maker.build()),
-    });
+    let view = Arc::new(ReadView::new(memtable_of(&[put("c", 2)]), Vec::new(), Arc::new(maker.build())));
     let mut iterator = DbIterator::new(view, SeqNo(9), &context(), &ReadOptions::default()).unwrap();
     assert!(iterator.seek_to_first() && iterator.key() == b"a");
     assert!(!iterator.next(), "what the lost table would show comes before \"c\"");

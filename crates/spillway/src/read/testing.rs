@@ -316,5 +316,5 @@ pub fn view_of(random: &mut Random, history: &[Write]) -> Arc<ReadView> {
     let old: Arc<dyn Flushable> = memtable_of(part(places[3], places[4]));
     let young: Arc<dyn Flushable> = memtable_of(part(places[4], places[5]));
     let mutable = memtable_of(part(places[5], history.len()));
-    Arc::new(ReadView { mutable, queue: vec![young, old], version: Arc::new(maker.build()) })
+    Arc::new(ReadView::new(mutable, vec![young, old], Arc::new(maker.build())))
 }

@@ -1,23 +1,42 @@
 //! What a reader holds: everything a family consisted of at one instant (V1).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::ingest::queued::QueuedIngest;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// A family at one instant. Immutable; replaced as a whole by whoever changes the queue or the version, and replaced
-/// *before* the sequence number that needs the new one is published.
+/// A family at one instant. Immutable; replaced as a whole by whoever changes the queue or the version, and replaced, or
+/// told which one comes after it, *before* the sequence number that needs the new one is published.
 pub struct ReadView {
     /// The young end of the queue: where writes go.
     pub mutable: Arc<QueuedMemtable>,
     /// The rest of the queue, youngest first.
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
+    /// What readers use from now on; see [`FamilyState::announce_view`](crate::core::FamilyState::announce_view). Weak: who
+    /// reads for long keeps nothing that is younger.
+    successor: OnceLock<Weak<ReadView>>,
 }
 
 impl ReadView {
+    pub fn new(mutable: Arc<QueuedMemtable>, queue: Vec<Arc<dyn Flushable>>, version: Arc<Version>) -> Self {
+        ReadView { mutable, queue, version, successor: OnceLock::new() }
+    }
+
+    /// The view that was told to come after this one. Where it is gone, the family's is another by now.
+    #[inline]
+    pub fn successor(&self) -> Option<&Weak<ReadView>> {
+        self.successor.get()
+    }
+
+    /// Has readers that find this view go on to `next`. Once.
+    pub fn succeeded_by(&self, next: &Arc<ReadView>) {
+        let told = self.successor.set(Arc::downgrade(next));
+        assert!(told.is_ok(), "a view has one successor");
+    }
+
     /// Everything that is read before the tables of the version, youngest first (Q1).
     pub fn flushables(&self) -> impl Iterator<Item = Arc<dyn Flushable>> + '_ {
         let mutable: Arc<dyn Flushable> = self.mutable.clone();
@@ -32,5 +51,106 @@ impl ReadView {
     /// All tables: those of the version, and those that have no level yet.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         self.version.all_files().map(|(_, file)| file).chain(self.queued_tables())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use base::SeqNo;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::core::Core;
+    use crate::{Db, FamilyOptions, OpenOptions};
+
+    fn open() -> Db {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
+        Db::open("/db", &options.family("default", family)).expect("opened")
+    }
+
+    /// Has readers find a memtable that was made at `n`, by an announcement.
+    fn announce(core: &Core, db: &Db, n: u64) {
+        let made = db.default_family().create_memtable(0).expect("made");
+        let next = core.context.queue_memtable(made, SeqNo(n));
+        let mut state = core.state.lock();
+        let family = state.families.get_mut(&db.default_family().id()).expect("there");
+        drop(family.settle_view());
+        family.mutable = next;
+        family.announce_view(Vec::new());
+    }
+
+    fn settle(core: &Core, db: &Db) {
+        let mut state = core.state.lock();
+        drop(state.families.get_mut(&db.default_family().id()).expect("there").settle_view());
+    }
+
+    fn publish(core: &Core, db: &Db) {
+        let mut state = core.state.lock();
+        drop(state.families.get_mut(&db.default_family().id()).expect("there").publish_view());
+    }
+
+    /// V1, however the views are exchanged: by an announcement that is settled, by one that the next settles, and by one that
+    /// another view takes the place of.
+    #[test]
+    fn who_sees_a_number_sees_the_view_that_it_needs() {
+        const COUNT: u64 = 1499; // the last of which is not settled
+        let (db, published) = (open(), AtomicU64::new(0));
+        let (core, family) = (db.core(), db.default_family());
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut seen = 0;
+                    while seen < COUNT {
+                        seen = published.load(Ordering::Acquire);
+                        assert!(family.view().mutable.created_at() >= SeqNo(seen));
+                        assert!(family.view_full().mutable.created_at() >= SeqNo(seen));
+                    }
+                });
+            }
+            for n in 1..=COUNT {
+                announce(core, &db, n);
+                published.store(n, Ordering::Release);
+                match n % 3 {
+                    0 => settle(core, &db),
+                    1 => publish(core, &db),
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn who_reads_for_long_keeps_nothing_that_is_younger() {
+        let db = open();
+        let (core, family) = (db.core(), db.default_family());
+        let old = family.view_full();
+        announce(core, &db, 1);
+        let younger: Weak<QueuedMemtable> = Arc::downgrade(&family.view().mutable);
+        assert!(!std::ptr::addr_eq(younger.as_ptr(), Arc::as_ptr(&old.mutable)), "found before it is settled");
+        announce(core, &db, 2);
+        settle(core, &db);
+        assert!(younger.upgrade().is_none());
+        assert_eq!(family.view().mutable.created_at(), SeqNo(2));
+        assert!(old.successor().is_some_and(|next| next.upgrade().is_none()));
+    }
+
+    #[test]
+    fn a_family_that_is_dropped_before_it_is_settled_can_still_be_looked_at() {
+        let db = open();
+        let family = db.create_family("other", FamilyOptions::default()).expect("made");
+        let core = db.core();
+        let before = family.view_full();
+        let mut state = core.state.lock();
+        state.families.get_mut(&family.id()).expect("there").announce_view(Vec::new());
+        let dropped = state.families.remove(&family.id());
+        drop(state);
+        assert!(!Arc::ptr_eq(&before, &family.view()));
+        drop(dropped);
+        assert!(Arc::ptr_eq(&before, &family.view()));
     }
 }

@@ -10,7 +10,7 @@ use crossbeam_utils::Backoff;
 use log::Reservation;
 
 use crate::compaction::Span;
-use crate::core::{CommitState, Core, FamilyState, State};
+use crate::core::{CommitState, Core, FamilyState, OldViews, State};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
@@ -18,7 +18,6 @@ use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
 use crate::ingest::waits::{IngestNumbers, Window};
-use crate::read::view::ReadView;
 use crate::write::admission::Waiter;
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::{KeyBounds, LogPosition, Ticket};
@@ -100,8 +99,6 @@ pub(crate) struct Joined {
     pub lock: LockTimes,
     /// Of an ingest: what writers wait for. To be dropped once the change is visible.
     pub window: Option<Window>,
-    /// To be dropped off the locks, and once the change is finished: later writes wait for that.
-    pub old_views: Vec<Arc<ReadView>>,
 }
 
 /// How long a change had the commit lock.
@@ -219,10 +216,10 @@ impl Core {
     ) -> Result<Result<Joined, (Retry, Duration)>> {
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
+        let mut settled = Vec::new(); // dropped behind the locks
         let mut state = self.state.lock();
-        let mut staged = self.stage(request.joining, &mut state)?;
+        let mut staged = self.stage(request.joining, &mut state, &mut settled)?;
         let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
-        let mut old_views = Vec::with_capacity(staged.len());
         let mut commit = self.commit.lock();
         let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
         let joined_at = self.context.vfs.now();
@@ -249,13 +246,23 @@ impl Core {
         for (joining, staged) in request.joining.iter_mut().zip(staged) {
             let family = self.family_state(&mut state, joining.family.id())?;
             begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(joined_at);
-            old_views.push(self.place(joining, staged, &given, family));
+            self.place(joining, staged, &given, family);
         }
         let joined_for = self.context.vfs.now().saturating_sub(joined_at);
         drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
         drop::<parking_lot::MutexGuard<'_, State>>(state);
         let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
-        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, old_views, window }))
+        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, window }))
+    }
+
+    /// Has the views be exchanged that were announced when a change joined. For whoever has no unfinished number any more:
+    /// writers would wait behind it for this.
+    pub(crate) fn settle_views(&self, families: impl Iterator<Item = FamilyId>) {
+        let mut old = Vec::new();
+        let mut state = self.state.lock();
+        old.extend(families.filter_map(|id| state.families.get_mut(&id)?.settle_view()));
+        drop(state);
+        drop(old); // off the lock
     }
 
     /// Whether somebody is to flush what joined the queues of these families; has the pace know, too, where they fall behind.
@@ -309,9 +316,10 @@ impl Core {
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
-    fn stage(&self, joining: &[Joining], state: &mut State) -> Result<Vec<Staged>> {
+    fn stage(&self, joining: &[Joining], state: &mut State, settled: &mut Vec<OldViews>) -> Result<Vec<Staged>> {
         let stage = |joining: &Joining| {
             let family = self.family_state(state, joining.family.id())?;
+            settled.extend(family.settle_view());
             let more = joining.entries.len() + 1;
             family.queue.reserve(more);
             let mut queue = Vec::with_capacity(family.queue.len() + more);
@@ -336,8 +344,8 @@ impl Core {
         Ok(!met)
     }
 
-    /// Puts the entries into the family's queue and the view of it; returns the view before. Under both locks.
-    fn place(&self, joining: &mut Joining, staged: Staged, given: &Given, family: &mut FamilyState) -> Arc<ReadView> {
+    /// Puts the entries into the family's queue and the view of it. Under both locks.
+    fn place(&self, joining: &mut Joining, staged: Staged, given: &Given, family: &mut FamilyState) {
         let mut queue = staged.queue;
         if !staged.goes_under {
             let made = joining.fresh.take().expect("made before the locks were taken");
@@ -355,8 +363,7 @@ impl Core {
             queue.insert(0, entry.clone());
         }
         family.family.set_mutable(&family.mutable);
-        let (mutable, version) = (family.mutable.clone(), family.version.clone());
-        family.family.swap_view(ReadView { mutable, queue, version })
+        family.announce_view(queue);
     }
 
     /// Seals the mutable memtable, which no number above those before the change goes to. Returns it, to be queued.

@@ -95,6 +95,7 @@ impl Core {
             logged.inspect_err(|e| self.fail(e))?;
         }
         unfinished.finish();
+        self.settle_views(parts.iter().map(|part| part.family.id()));
         let last = joined.given.last;
         let mut waited = Duration::ZERO;
         self.wait_written(last, joined.behind, &mut waited)?;

@@ -9,10 +9,9 @@ use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
 
-use crate::core::{Core, FamilyState};
+use crate::core::{Core, FamilyState, OldViews};
 use crate::family::Family;
 use crate::flush::held::HeldMemtable;
-use crate::read::view::ReadView;
 use crate::write::admission::stalled;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
@@ -115,8 +114,10 @@ impl Core {
     }
 
     /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
-    #[must_use = "drop the old view off the lock"]
-    fn install_memtable(&self, family: &mut FamilyState, made: HeldMemtable) -> Arc<ReadView> {
+    #[must_use = "drop the old views off the lock"]
+    fn install_memtable(&self, family: &mut FamilyState, made: HeldMemtable) -> [Option<OldViews>; 2] {
+        let settled = family.settle_view();
+        let mut queue = Vec::with_capacity(family.queue.len() + 1);
         let commit = self.commit.lock();
         let next = self.context.queue_memtable(made, commit.last_seq);
         let old = std::mem::replace(&mut family.mutable, next);
@@ -124,8 +125,11 @@ impl Core {
         old.seal_at(commit.last_seq, self.pipeline.entered_log(), commit.log.as_ref());
         family.queue.insert(0, old);
         family.family.set_mutable(&family.mutable);
-        // The view is swapped before any number that needs it is given out, so before it is published (V1).
-        family.publish_view()
+        queue.extend(family.queue.iter().cloned());
+        // Before any number that needs the view is given out, so before it is published (V1).
+        family.announce_view(queue);
+        drop(commit);
+        [settled, family.settle_view()]
     }
 
     /// Seals a family's mutable memtable if it holds anything; returns the number through which it must be flushed so
