@@ -55,7 +55,10 @@ impl Restored {
     /// # Errors
     /// The file system's: while one of them is there nothing may be written.
     pub(super) fn forget_others(&self, vfs: &dyn Vfs) -> Result<()> {
-        self.left.iter().try_for_each(|path| vfs.remove_file(path))
+        // Those of an attempt to open that was given up go by themselves, on whatever thread used them last.
+        let removed =
+            |path: &PathBuf| vfs.remove_file(path).or_else(|e| if e.is_not_found() { Ok(()) } else { Err(e) });
+        self.left.iter().try_for_each(removed)
     }
 
     /// Takes the images of a family that follow each other, without a gap or an overlap, on what is in tables. Returns the
