@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::options::DbOptions;
-use base::{FileNumber, Result, SeqNo};
+use base::{FileNumber, Result};
 use vfs::{FileIdentity, Vfs};
 
 use crate::caught::caught_panic;
@@ -86,14 +86,14 @@ impl Context {
     }
 
     /// Wraps a memtable for a family's queue.
-    pub fn queue_memtable(&self, memtable: HeldMemtable, created_at: SeqNo) -> Arc<QueuedMemtable> {
+    pub fn queue_memtable(&self, memtable: HeldMemtable) -> Arc<QueuedMemtable> {
         let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
         let conversion = memtable.conversion().filter(|_| self.options.memtable_as_log_index);
         let value_logs = conversion
             .and_then(|conversion| conversion.reference_form())
             .map(|form| ValueLogs::new(form, self.logs.clone()));
         let concurrent = self.options.allow_concurrent_memtable_write;
-        QueuedMemtable::new(id, memtable, created_at, concurrent, value_logs)
+        QueuedMemtable::new(id, memtable, concurrent, value_logs)
     }
 
     /// `None` where no statistics are kept.

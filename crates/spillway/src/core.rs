@@ -24,7 +24,7 @@ use crate::ingest::waits::{IngestNumbers, IngestWaits};
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
-use crate::read::view::ReadView;
+use crate::read::view::{NextView, ReadView};
 use crate::removal::Removals;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
@@ -35,7 +35,6 @@ use crate::write::logs::{ActiveLog, Logs};
 use crate::write::marks::Marks;
 use crate::write::pipeline::Pipeline;
 use crate::write::presence::LogPace;
-use crate::write::spare::Spare;
 use crate::write::stall::{Debt, Stall};
 
 pub(crate) struct Core {
@@ -147,7 +146,8 @@ pub(crate) struct FamilyState {
     pub version: Arc<Version>,
     /// The view that readers find as the successor of the family's.
     announced: Option<Arc<ReadView>>,
-    pub spare: Option<Spare>,
+    /// A memtable that waits to become mutable.
+    pub spare: Option<Arc<QueuedMemtable>>,
     /// Every number at or below it is in tables (T of F2).
     pub flushed_through: SeqNo,
     /// Ingests above T that are in tables (F2), by the numbers before theirs.
@@ -195,12 +195,11 @@ impl FamilyState {
         OldViews { _before: before, _announced: self.announced.take() }
     }
 
-    /// Makes readers see the state as it is now, with `queue` a copy of its queue, for whoever holds the commit lock: what an
-    /// exchange of views takes is left for [`settle_view`](Self::settle_view), which was called before that lock was taken.
-    pub fn announce_view(&mut self, queue: Vec<Arc<dyn Flushable>>) {
-        let view = Arc::new(ReadView::new(self.mutable.clone(), queue, self.version.clone()));
-        self.family.announce_view(&view);
-        self.announced = Some(view);
+    /// Makes readers see `next`, which comes after the family's view and is of the state as it is now, for whoever holds the
+    /// commit lock: what an exchange of views takes is left for [`settle_view`](Self::settle_view), which was called before
+    /// that lock was taken.
+    pub fn announce_view(&mut self, next: &mut NextView) {
+        self.announced = Some(next.announce());
     }
 
     /// Makes the announced view, where there is one, the family's. Returns the view before, to be dropped off the lock.

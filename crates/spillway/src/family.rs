@@ -150,11 +150,6 @@ impl Family {
         self.view.swap(view)
     }
 
-    /// Has readers find `next` from here on, of which the caller sees to it that it becomes the view. Under the state lock.
-    pub(crate) fn announce_view(&self, next: &Arc<ReadView>) {
-        self.view.load().succeeded_by(next);
-    }
-
     pub(crate) fn mutable_id(&self) -> u64 {
         self.mutable_id.load(Ordering::Acquire)
     }

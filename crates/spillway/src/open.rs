@@ -506,7 +506,9 @@ fn build_family(
     if made != asked_for {
         tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
     }
-    let view = ReadView::new(context.queue_memtable(memtable, through), Vec::new(), version);
+    let mutable = context.queue_memtable(memtable);
+    mutable.begin_after(through);
+    let view = ReadView::new(mutable, Vec::new(), version);
     Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))
 }
 

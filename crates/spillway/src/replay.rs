@@ -255,7 +255,8 @@ fn check_count(batch: &BatchReader<'_>) -> Result<()> {
 /// Seals the mutable memtable at `largest` and puts one with `need_bytes` of room in its place.
 fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes: usize) -> Result<()> {
     let made = family.family.create_memtable(need_bytes)?;
-    let next = context.queue_memtable(made, largest);
+    let next = context.queue_memtable(made);
+    next.begin_after(largest);
     let full: Arc<QueuedMemtable> = std::mem::replace(&mut family.mutable, next);
     full.seal_at(largest, 0, None); // the logs it came from are synced
     family.queue.insert(0, full);

@@ -113,30 +113,30 @@ pub struct QueuedMemtable {
 const MUTABLE: u64 = u64::MAX;
 
 impl QueuedMemtable {
-    /// `id` is never used twice in a process; `created_at` is the last number given out before the memtable became
-    /// mutable; `concurrent` lets writers insert at the same time, where the representation can.
-    pub fn new(
-        id: u64,
-        held: HeldMemtable,
-        created_at: SeqNo,
-        concurrent: bool,
-        value_logs: Option<ValueLogs>,
-    ) -> Arc<Self> {
+    /// `id` is never used twice in a process; `concurrent` lets writers insert at the same time, where the representation
+    /// can.
+    pub fn new(id: u64, held: HeldMemtable, concurrent: bool, value_logs: Option<ValueLogs>) -> Arc<Self> {
         let one_by_one = !concurrent || !held.memtable().concurrent_insert();
-        held.memtable().begin_after(created_at);
         Arc::new(QueuedMemtable {
             id,
             half_bytes: held.capacity_bytes() / 2,
             empty_bytes: held.memtable().reserved_bytes(),
             look_at: AtomicUsize::new(0),
             held,
-            created_at: AtomicU64::new(created_at.0),
+            created_at: AtomicU64::new(0),
             largest_seq: AtomicU64::new(MUTABLE),
             logged_through: AtomicU64::new(0),
             followed_at: AtomicU64::new(0),
             inserting: one_by_one.then(Mutex::default),
             value_logs: value_logs.map(Arc::new),
         })
+    }
+
+    /// Says that the memtable becomes mutable: no write at or below `created_at`, the last number given out, is in it.
+    /// Before any write is noted to it.
+    pub fn begin_after(&self, created_at: SeqNo) {
+        self.created_at.store(created_at.0, Ordering::Release);
+        self.memtable().begin_after(created_at);
     }
 
     pub fn id(&self) -> u64 {
@@ -179,6 +179,11 @@ impl QueuedMemtable {
     /// Bytes reserved since the memtable was empty.
     pub fn used_bytes(&self) -> usize {
         self.memtable().reserved_bytes().saturating_sub(self.empty_bytes)
+    }
+
+    /// What can be reserved yet.
+    pub fn unused_bytes(&self) -> usize {
+        self.held.capacity_bytes().saturating_sub(self.memtable().reserved_bytes())
     }
 
     pub fn is_half_full(&self) -> bool {

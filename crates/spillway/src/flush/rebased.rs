@@ -12,7 +12,8 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
-use crate::write::join::{Given, Joins};
+use crate::write::given::{Given, GivenOnce};
+use crate::write::join::Joins;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
@@ -21,24 +22,15 @@ pub struct RebasedMemtable {
     held: HeldMemtable,
     /// Numbers that go to something else of the same change before the batch's first.
     numbers_before: u64,
-    numbers: OnceLock<Numbers>,
+    given: GivenOnce,
     /// Under the numbers outside; made when first asked for.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
-}
-
-#[derive(Clone, Copy)]
-struct Numbers {
-    /// Added to the numbers inside.
-    base: SeqNo,
-    largest: SeqNo,
-    /// Behind the record that commits the batch.
-    logged_through: LogPosition,
 }
 
 impl RebasedMemtable {
     /// The memtable is sealed, and numbered from 1. `numbers_before` of the change's numbers are not the batch's.
     pub fn new(held: HeldMemtable, numbers_before: u64) -> Arc<Self> {
-        Arc::new(RebasedMemtable { held, numbers_before, numbers: OnceLock::new(), tombstones: OnceLock::new() })
+        Arc::new(RebasedMemtable { held, numbers_before, given: GivenOnce::new(), tombstones: OnceLock::new() })
     }
 
     fn raised_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
@@ -55,8 +47,10 @@ impl RebasedMemtable {
         Some(Arc::new(FragmentedTombstones::build(inside.order().clone(), raised.collect())))
     }
 
+    /// Added to the numbers inside.
     fn base(&self) -> SeqNo {
-        self.numbers.get().expect("no view has a batch without numbers").base
+        let given = self.given.get().expect("no view has a batch without numbers");
+        SeqNo(given.before.0 + self.numbers_before)
     }
 }
 
@@ -85,11 +79,11 @@ impl Flushable for RebasedMemtable {
     }
 
     fn largest_seq(&self) -> Option<SeqNo> {
-        self.numbers.get().map(|numbers| numbers.largest)
+        self.given.get().map(|given| given.last)
     }
 
     fn logged_through(&self) -> LogPosition {
-        self.numbers.get().map_or(0, |numbers| numbers.logged_through)
+        self.given.get().map_or(0, |given| given.log_end)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -108,9 +102,7 @@ impl Flushable for RebasedMemtable {
 
 impl Joins for RebasedMemtable {
     fn set_numbers(&self, given: &Given) {
-        let base = SeqNo(given.before.0 + self.numbers_before);
-        let numbers = Numbers { base, largest: given.last, logged_through: given.log_end };
-        assert!(self.numbers.set(numbers).is_ok(), "a batch takes its numbers once");
+        self.given.set(given);
     }
 }
 

@@ -131,6 +131,7 @@ impl Core {
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
         self.settle_views(ingest.joining.iter().map(|joining| joining.family.id()));
+        drop(joined.replaced);
         self.give_back_fresh(&mut ingest.joining);
         for (_, queued) in &ingest.entries {
             queued.layers(); // made here, where no lock is held

@@ -16,7 +16,8 @@ use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
-use crate::write::join::{Given, Joins};
+use crate::write::given::{Given, GivenOnce};
+use crate::write::join::Joins;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
@@ -27,7 +28,7 @@ pub struct QueuedIngest {
     /// As it was prepared: without numbers.
     share: Arc<FamilyIngest>,
     shape: IngestShape,
-    numbers: OnceLock<IngestNumbers>,
+    given: GivenOnce,
     /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
@@ -40,13 +41,6 @@ pub struct QueuedIngest {
     /// Places in the last level that are kept for its tables; 0 for none.
     reservation: AtomicU64,
     memory_bytes: usize,
-}
-
-#[derive(Clone, Copy)]
-struct IngestNumbers {
-    /// The last number given out before it.
-    before: SeqNo,
-    logged_through: LogPosition,
 }
 
 impl QueuedIngest {
@@ -70,7 +64,7 @@ impl QueuedIngest {
             order: family.order().clone(),
             store: family.tables().clone(),
             shape,
-            numbers: OnceLock::new(),
+            given: GivenOnce::new(),
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
@@ -118,14 +112,14 @@ impl QueuedIngest {
         Some(self.reservation.load(Ordering::Acquire)).filter(|id| *id > 0)
     }
 
-    fn numbers(&self) -> IngestNumbers {
-        *self.numbers.get().expect("numbered before it is queued")
+    fn given(&self) -> Given {
+        self.given.get().expect("numbered before it is queued")
     }
 
     /// The tables, oldest layer first.
     pub fn layers(&self) -> &[Vec<Arc<TableFile>>] {
         self.layers.get_or_init(|| {
-            let first = SeqNo(self.numbers().before.0 + 1);
+            let first = SeqNo(self.given().before.0 + 1);
             let layer = |(i, tables): (usize, &Vec<IngestTable>)| {
                 let number = self.shape.number_of_layer(first, i);
                 tables.iter().map(|table| self.store.file(numbered(table.meta.clone(), number))).collect()
@@ -150,7 +144,7 @@ impl QueuedIngest {
     /// The excise as the tombstone that it is to readers.
     pub fn excise(&self) -> Option<RangeTombstone> {
         let (start, end) = self.share.excise.clone()?;
-        Some(RangeTombstone { start, end, seq: SeqNo(self.numbers().before.0 + 1) })
+        Some(RangeTombstone { start, end, seq: SeqNo(self.given().before.0 + 1) })
     }
 
     fn collect_tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
@@ -212,15 +206,15 @@ impl Flushable for QueuedIngest {
     }
 
     fn created_at(&self) -> SeqNo {
-        self.numbers().before
+        self.given().before
     }
 
     fn largest_seq(&self) -> Option<SeqNo> {
-        Some(SeqNo(self.numbers().before.0 + self.shape.numbers))
+        Some(SeqNo(self.given().before.0 + self.shape.numbers))
     }
 
     fn logged_through(&self) -> LogPosition {
-        self.numbers().logged_through
+        self.given().log_end
     }
 
     fn memory_bytes(&self) -> usize {
@@ -248,8 +242,7 @@ impl Flushable for QueuedIngest {
 
 impl Joins for QueuedIngest {
     fn set_numbers(&self, given: &Given) {
-        let numbers = IngestNumbers { before: given.before, logged_through: given.log_end };
-        assert!(self.numbers.set(numbers).is_ok(), "an ingest is numbered once");
+        self.given.set(given);
     }
 
     fn stands_over_memtable(&self) {

@@ -14,7 +14,7 @@ use base::{Result, SeqNo};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::core::{CommitState, Core};
-use crate::write::join::Given;
+use crate::write::given::Given;
 
 /// Longer than an ingest takes that a writer took the processor from for its own turn: 50 microseconds. Who sleeps instead
 /// comes back that much later, on another processor at times.

@@ -296,7 +296,7 @@ pub fn memtable_of(writes: &[Write]) -> Arc<QueuedMemtable> {
         assert!(memtable.try_reserve(memtable.worst_case_bytes(1, payload)));
         memtable.insert(Entry { user_key: &write.key, seq: write.seq, kind: write.kind, value: &write.value });
     }
-    QueuedMemtable::new(1, HeldMemtable::new(memtable, 1 << 20, &MemtableMaking::inline()), SeqNo::ZERO, true, None)
+    QueuedMemtable::new(1, HeldMemtable::new(memtable, 1 << 20, &MemtableMaking::inline()), true, None)
 }
 
 /// A view that holds the history in layers, the older the deeper.

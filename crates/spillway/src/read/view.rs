@@ -1,6 +1,8 @@
 //! What a reader holds: everything a family consisted of at one instant (V1).
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
+
+use once_cell::race::OnceBox;
 
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::ingest::queued::QueuedIngest;
@@ -17,12 +19,12 @@ pub struct ReadView {
     pub version: Arc<Version>,
     /// What readers use from now on; see [`FamilyState::announce_view`](crate::core::FamilyState::announce_view). Weak: who
     /// reads for long keeps nothing that is younger.
-    successor: OnceLock<Weak<ReadView>>,
+    successor: OnceBox<Weak<ReadView>>,
 }
 
 impl ReadView {
     pub fn new(mutable: Arc<QueuedMemtable>, queue: Vec<Arc<dyn Flushable>>, version: Arc<Version>) -> Self {
-        ReadView { mutable, queue, version, successor: OnceLock::new() }
+        ReadView { mutable, queue, version, successor: OnceBox::new() }
     }
 
     /// The view that was told to come after this one. Where it is gone, the family's is another by now.
@@ -32,8 +34,8 @@ impl ReadView {
     }
 
     /// Has readers that find this view go on to `next`. Once.
-    pub fn succeeded_by(&self, next: &Arc<ReadView>) {
-        let told = self.successor.set(Arc::downgrade(next));
+    fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
+        let told = self.successor.set(next);
         assert!(told.is_ok(), "a view has one successor");
     }
 
@@ -54,6 +56,28 @@ impl ReadView {
     }
 }
 
+/// A view made ahead, to come after the present one. To be dropped off the locks.
+pub struct NextView {
+    present: Arc<ReadView>,
+    next: Arc<ReadView>,
+    /// `None` once readers find it.
+    handle: Option<Box<Weak<ReadView>>>,
+}
+
+impl NextView {
+    pub fn new(present: Arc<ReadView>, next: ReadView) -> Self {
+        let next = Arc::new(next);
+        let handle = Some(Box::new(Arc::downgrade(&next)));
+        NextView { present, next, handle }
+    }
+
+    /// Has readers find the view, which whoever calls this keeps.
+    pub fn announce(&mut self) -> Arc<ReadView> {
+        self.present.succeeded_by(self.handle.take().expect("a view is announced once"));
+        self.next.clone()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Weak;
@@ -64,7 +88,7 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::core::Core;
+    use crate::core::{Core, FamilyState};
     use crate::{Db, FamilyOptions, OpenOptions};
 
     fn open() -> Db {
@@ -76,12 +100,18 @@ mod tests {
     /// Has readers find a memtable that was made at `n`, by an announcement.
     fn announce(core: &Core, db: &Db, n: u64) {
         let made = db.default_family().create_memtable(0).expect("made");
-        let next = core.context.queue_memtable(made, SeqNo(n));
+        let next = core.context.queue_memtable(made);
+        next.begin_after(SeqNo(n));
         let mut state = core.state.lock();
         let family = state.families.get_mut(&db.default_family().id()).expect("there");
         drop(family.settle_view());
         family.mutable = next;
-        family.announce_view(Vec::new());
+        announce_empty(family);
+    }
+
+    fn announce_empty(family: &mut FamilyState) {
+        let view = ReadView::new(family.mutable.clone(), Vec::new(), family.version.clone());
+        family.announce_view(&mut NextView::new(family.family.view_full(), view));
     }
 
     fn settle(core: &Core, db: &Db) {
@@ -146,7 +176,7 @@ mod tests {
         let core = db.core();
         let before = family.view_full();
         let mut state = core.state.lock();
-        state.families.get_mut(&family.id()).expect("there").announce_view(Vec::new());
+        announce_empty(state.families.get_mut(&family.id()).expect("there"));
         let dropped = state.families.remove(&family.id());
         drop(state);
         assert!(!Arc::ptr_eq(&before, &family.view()));

@@ -5,23 +5,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, FamilyId, Result, SeqNo};
+use base::{Error, FamilyId, Result};
 use crossbeam_utils::Backoff;
 use log::Reservation;
 
 use crate::compaction::Span;
 use crate::core::{CommitState, Core, FamilyState, OldViews, State};
 use crate::family::Family;
-use crate::flush::flushable::Flushable;
-use crate::flush::held::HeldMemtable;
+use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
 use crate::ingest::waits::{IngestNumbers, Window};
 use crate::write::admission::Waiter;
+use crate::write::given::Given;
 use crate::write::logs::ActiveLog;
-use crate::write::pipeline::{KeyBounds, LogPosition, Ticket};
-use crate::write::spare::Spare;
+use crate::write::pipeline::{KeyBounds, Ticket};
+use crate::write::staged::{Seam, Staged};
 
 /// An entry of a queue that gets its numbers when it joins.
 pub(crate) trait Joins: Flushable {
@@ -30,16 +30,6 @@ pub(crate) trait Joins: Flushable {
 
     /// Called once, there too, where a memtable that will be written into a table was sealed because the entry overlaps it.
     fn stands_over_memtable(&self) {}
-}
-
-/// What a change was given.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Given {
-    /// The last number before it.
-    pub before: SeqNo,
-    pub last: SeqNo,
-    /// Where its log record ends; 0 where it has none.
-    pub log_end: LogPosition,
 }
 
 /// What joins one family's queue.
@@ -52,7 +42,7 @@ pub(crate) struct Joining {
     /// Where the entries may go under the mutable memtable: what they must not meet there.
     pub coverage: Option<Coverage>,
     /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
-    pub fresh: Option<HeldMemtable>,
+    pub fresh: Option<Arc<QueuedMemtable>>,
     /// The mutable memtable that was found to hold what the entries must not meet: as long as it is the mutable one,
     /// nobody needs to look again.
     pub met: Option<u64>,
@@ -99,7 +89,12 @@ pub(crate) struct Joined {
     pub lock: LockTimes,
     /// Of an ingest: what writers wait for. To be dropped once the change is visible.
     pub window: Option<Window>,
+    /// What it took the place of. To be dropped after that.
+    pub replaced: Replaced,
 }
+
+/// Whose drop may free memory.
+type Replaced = (Vec<Staged>, Vec<OldViews>);
 
 /// How long a change had the commit lock.
 #[derive(Clone, Copy, Debug)]
@@ -109,14 +104,6 @@ pub(crate) struct LockTimes {
     pub joined_for: Duration,
     /// In all attempts before.
     pub in_vain_for: Duration,
-}
-
-/// What a family's queue is to be, made before the commit lock is taken: copying a long queue touches a cold line for each
-/// entry, and writers wait for that lock.
-struct Staged {
-    goes_under: bool,
-    /// The queue of the view, with room for what joins.
-    queue: Vec<Arc<dyn Flushable>>,
 }
 
 /// Why a change could not join just now; what it waits for is off the locks.
@@ -188,7 +175,7 @@ impl Core {
         if joining.fresh.is_none() {
             joining.fresh = Some(match self.take_spare(joining.family.id(), 0) {
                 Some(spare) => spare,
-                None => joining.family.create_memtable(0)?,
+                None => self.make_memtable(&joining.family, 0)?,
             });
         }
         Ok(())
@@ -201,7 +188,7 @@ impl Core {
             let Some(fresh) = joining.fresh.take() else { continue };
             let mut state = self.state.lock();
             match state.families.get_mut(&joining.family.id()) {
-                Some(family) if family.spare.is_none() => family.spare = Some(Spare::new(fresh)),
+                Some(family) if family.spare.is_none() => family.spare = Some(fresh),
                 _ => unused.push(fresh), // dropped off the lock
             }
         }
@@ -216,14 +203,16 @@ impl Core {
     ) -> Result<Result<Joined, (Retry, Duration)>> {
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
-        let mut settled = Vec::new(); // dropped behind the locks
+        let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
         let mut state = self.state.lock();
-        let mut staged = self.stage(request.joining, &mut state, &mut settled)?;
+        if let Err(retry) = self.stage(request, &mut state, &mut replaced)? {
+            return Ok(Err((retry, Duration::ZERO)));
+        }
         let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
         let mut commit = self.commit.lock();
         let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
         let joined_at = self.context.vfs.now();
-        let (given, record) = match self.give(request, clearance, &mut staged, (&mut state, &commit))? {
+        let (given, record) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
             Ok(given) => given,
             Err(retry) => {
                 drop((turn, commit));
@@ -236,23 +225,23 @@ impl Core {
             commit.ingests.note(&given, self.pipeline.visible());
         }
         (request.noted)(&given);
-        for (joining, _) in request.joining.iter().zip(&staged).filter(|(_, staged)| staged.goes_under) {
-            // Before its record is written: whoever finds the memtable alone would miss what joins.
-            self.family_state(&mut state, joining.family.id())?.mutable.memtable().mark_foreign();
-        }
         let ticket = self.pipeline.enter(given.last, given.log_end, request.bounds);
-        let under = staged.iter().filter(|staged| staged.goes_under).count();
-        let mut begins_wait = false;
-        for (joining, staged) in request.joining.iter_mut().zip(staged) {
-            let family = self.family_state(&mut state, joining.family.id())?;
-            begins_wait |= self.flushes_can_wait() && brings_ingest(joining) && family.note_ingest(joined_at);
-            self.place(joining, staged, &given, family);
+        for (joining, staged) in request.joining.iter().zip(&mut replaced.0) {
+            self.place(joining, staged, &given, &mut state);
         }
         let joined_for = self.context.vfs.now().saturating_sub(joined_at);
         drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
+        let mut begins_wait = false;
+        for joining in request.joining.iter().filter(|joining| self.flushes_can_wait() && brings_ingest(joining)) {
+            begins_wait |= of_joining(&mut state, joining).note_ingest(joined_at);
+        }
         drop::<parking_lot::MutexGuard<'_, State>>(state);
         let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
-        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, window }))
+        let under = replaced.0.iter().filter(|staged| staged.keeps_mutable()).count();
+        for (joining, _) in request.joining.iter_mut().zip(&replaced.0).filter(|(_, staged)| !staged.keeps_mutable()) {
+            joining.fresh = None; // it is the mutable one
+        }
+        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, window, replaced }))
     }
 
     /// Has the views be exchanged that were announced when a change joined. For whoever has no unfinished number any more:
@@ -280,12 +269,13 @@ impl Core {
         wants
     }
 
-    /// Decides where the entries go, and what numbers and which space of the log they are given. Under both locks.
+    /// Sees whether the entries can go where they were staged, and which numbers and space of the log they are given. Under
+    /// both locks.
     fn give(
         &self,
-        request: &JoinRequest<'_>,
+        request: &mut JoinRequest<'_>,
         clearance: &Clearance<'_>,
-        staged: &mut [Staged],
+        staged: &[Staged],
         (state, commit): (&mut State, &CommitState),
     ) -> Result<Result<(Given, Option<InLog>), Retry>> {
         let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
@@ -295,9 +285,11 @@ impl Core {
         if !self.pipeline.has_room() {
             return Ok(Err(Retry::PipelineFull));
         }
-        for (at, (joining, staged)) in request.joining.iter().zip(staged).enumerate() {
-            staged.goes_under = self.goes_under(joining, request.latch.is_some(), state)?;
-            if !staged.goes_under && joining.fresh.is_none() {
+        for (at, (joining, staged)) in request.joining.iter_mut().zip(staged).enumerate() {
+            let mutable = &of_joining(state, joining).mutable;
+            // Nobody needs to look where a latch has kept what overlaps out.
+            if staged.keeps_mutable() && request.latch.is_none() && self.meets(joining, mutable) {
+                joining.met = Some(mutable.id());
                 return Ok(Err(Retry::Fresh(at)));
             }
         }
@@ -316,63 +308,55 @@ impl Core {
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
-    fn stage(&self, joining: &[Joining], state: &mut State, settled: &mut Vec<OldViews>) -> Result<Vec<Staged>> {
-        let stage = |joining: &Joining| {
+    fn stage(
+        &self,
+        request: &JoinRequest<'_>,
+        state: &mut State,
+        (staged, settled): &mut Replaced,
+    ) -> Result<Result<(), Retry>> {
+        for (at, joining) in request.joining.iter().enumerate() {
             let family = self.family_state(state, joining.family.id())?;
             settled.extend(family.settle_view());
-            let more = joining.entries.len() + 1;
-            family.queue.reserve(more);
-            let mut queue = Vec::with_capacity(family.queue.len() + more);
-            queue.extend(family.queue.iter().cloned());
-            Ok(Staged { goes_under: false, queue })
-        };
-        joining.iter().map(stage).collect()
-    }
-
-    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable. Nobody needs to
-    /// look where a latch has kept what overlaps out.
-    fn goes_under(&self, joining: &Joining, is_latched: bool, state: &mut State) -> Result<bool> {
-        let Some(coverage) = &joining.coverage else { return Ok(false) };
-        if is_latched {
-            return Ok(true);
-        }
-        let family = self.family_state(state, joining.family.id())?;
-        // Entries never leave a memtable.
-        let met = joining.met == Some(family.mutable.id())
-            || coverage.meets_in_flight(joining.family.id(), &self.pipeline)
-            || coverage.meets_memtable(family.mutable.memtable());
-        Ok(!met)
-    }
-
-    /// Puts the entries into the family's queue and the view of it. Under both locks.
-    fn place(&self, joining: &mut Joining, staged: Staged, given: &Given, family: &mut FamilyState) {
-        let mut queue = staged.queue;
-        if !staged.goes_under {
-            let made = joining.fresh.take().expect("made before the locks were taken");
-            let sealed = self.seal_mutable(family, made, given);
-            // One that becomes a table as it is leaves its flush to itself.
-            if joining.coverage.is_some() && sealed.conversion().is_none() {
-                joining.entries.iter().for_each(|entry| entry.stands_over_memtable());
+            // Entries never leave a memtable: what met it does so still.
+            let may_go_under = joining.coverage.is_some() && joining.met != Some(family.mutable.id());
+            let next = if may_go_under { None } else { joining.fresh.as_ref() };
+            if next.is_none() && !may_go_under {
+                return Ok(Err(Retry::Fresh(at)));
             }
-            family.queue.insert(0, sealed.clone());
-            queue.insert(0, sealed);
+            let entries = joining.entries.iter().rev().map(|entry| entry.clone() as Arc<dyn Flushable>);
+            staged.push(Staged::new(family, entries, next));
         }
-        for entry in &joining.entries {
-            entry.set_numbers(given);
-            family.queue.insert(0, entry.clone());
-            queue.insert(0, entry.clone());
-        }
-        family.family.set_mutable(&family.mutable);
-        family.announce_view(queue);
+        Ok(Ok(()))
     }
 
-    /// Seals the mutable memtable, which no number above those before the change goes to. Returns it, to be queued.
-    fn seal_mutable(&self, family: &mut FamilyState, made: HeldMemtable, given: &Given) -> Arc<dyn Flushable> {
-        let next = self.context.queue_memtable(made, given.last);
-        let old = std::mem::replace(&mut family.mutable, next);
-        old.seal_at(given.before, self.pipeline.entered_log(), None);
-        old
+    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable.
+    fn meets(&self, joining: &Joining, mutable: &QueuedMemtable) -> bool {
+        let meets = |coverage: &Coverage| {
+            coverage.meets_in_flight(joining.family.id(), &self.pipeline) || coverage.meets_memtable(mutable.memtable())
+        };
+        joining.coverage.as_ref().is_some_and(meets)
     }
+
+    /// Numbers the entries and puts them into the family's queue and the view of it. Under both locks.
+    fn place(&self, joining: &Joining, staged: &mut Staged, given: &Given, state: &mut State) {
+        let family = of_joining(state, joining);
+        if staged.keeps_mutable() {
+            // Before its record is written: whoever finds the memtable alone would miss what joins.
+            family.mutable.memtable().mark_foreign();
+        } else if joining.coverage.is_some() && family.mutable.conversion().is_none() {
+            // One that becomes a table as it is leaves its flush to itself.
+            joining.entries.iter().for_each(|entry| entry.stands_over_memtable());
+        }
+        joining.entries.iter().for_each(|entry| entry.set_numbers(given));
+        // No number above those before the change goes to the memtable under it.
+        let Given { before, last, .. } = *given;
+        staged.put_in_place(family, &Seam { before, last, logged_through: self.pipeline.entered_log(), log: None });
+    }
+}
+
+/// Of a family that was found when the change was staged, under the same lock.
+fn of_joining<'a>(state: &'a mut State, joining: &Joining) -> &'a mut FamilyState {
+    state.families.get_mut(&joining.family.id()).expect("families are dropped under the state lock")
 }
 
 fn brings_ingest(joining: &Joining) -> bool {

@@ -96,6 +96,7 @@ impl Core {
         }
         unfinished.finish();
         self.settle_views(parts.iter().map(|part| part.family.id()));
+        drop(joined.replaced);
         let last = joined.given.last;
         let mut waited = Duration::ZERO;
         self.wait_written(last, joined.behind, &mut waited)?;
@@ -127,7 +128,7 @@ impl Core {
     fn joining_of(&self, batch: &WriteBatch, parts: &[Part<'_>], memtables: Vec<HeldMemtable>) -> Result<Vec<Joining>> {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, 0)];
-            let fresh = Some(part.family.create_memtable(0)?);
+            let fresh = Some(self.make_memtable(part.family, 0)?);
             Ok(Joining {
                 family: part.family.clone(),
                 entries,

@@ -134,7 +134,7 @@ fn of_mutable(family: &FamilyState) -> Window {
 fn of_spare(family: &FamilyState) -> Option<Window> {
     let spare = family.spare.as_ref()?;
     let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };
-    Some(Window { memtable: spare.memtable().clone(), charge: spare.charge().clone(), ahead_bytes })
+    Some(Window { memtable: spare.memtable().clone(), charge: spare.memtable_charge().clone(), ahead_bytes })
 }
 
 #[cfg(test)]

@@ -4,42 +4,24 @@
 use std::sync::Arc;
 
 use base::{FamilyId, Result};
-use memtable::Memtable;
 
 use crate::core::{Core, FamilyState};
 use crate::family::Family;
-use crate::flush::held::HeldMemtable;
-use crate::write::memory::Charge;
-
-/// A memtable that waits to become mutable.
-pub(crate) struct Spare {
-    held: HeldMemtable,
-}
-
-impl Spare {
-    pub fn new(held: HeldMemtable) -> Self {
-        Spare { held }
-    }
-
-    pub fn memtable(&self) -> &Arc<dyn Memtable> {
-        self.held.memtable()
-    }
-
-    pub fn charge(&self) -> &Arc<Charge> {
-        self.held.charge()
-    }
-}
+use crate::flush::flushable::QueuedMemtable;
 
 impl Core {
+    /// Makes a memtable that can become a family's mutable one, with so much room. Off every lock.
+    pub(crate) fn make_memtable(&self, family: &Family, need_bytes: usize) -> Result<Arc<QueuedMemtable>> {
+        Ok(self.context.queue_memtable(family.create_memtable(need_bytes)?))
+    }
+
     /// Takes the family's spare, where there is one with so much room.
-    pub(crate) fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<HeldMemtable> {
+    pub(crate) fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<Arc<QueuedMemtable>> {
         let mut state = self.state.lock();
         let family = state.families.get_mut(&family)?;
         // The buffer's size may have been changed since the spare was made, or be more than a memtable may have.
-        let unused_bytes = |held: &HeldMemtable| held.capacity_bytes().saturating_sub(held.memtable().reserved_bytes());
-        let room_bytes = |spare: &Spare| family.family.options().write_buffer_size.min(unused_bytes(&spare.held));
-        let fits = family.spare.as_ref().is_some_and(|spare| need_bytes <= room_bytes(spare));
-        family.spare.take_if(|_| fits).map(|spare| spare.held)
+        let buffer_bytes = family.family.options().write_buffer_size;
+        family.spare.take_if(|spare| need_bytes <= buffer_bytes.min(spare.unused_bytes()))
     }
 
     /// Makes the spares that are lacking. A background job.
@@ -49,7 +31,7 @@ impl Core {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
                 break; // a writer would only have it given up again
             }
-            let made = Spare::new(family.create_memtable(0)?);
+            let made = self.make_memtable(&family, 0)?;
             let mut state = self.state.lock();
             let unneeded = match state.families.get_mut(&family.id()) {
                 Some(state) if state.spare.is_none() => {
@@ -67,7 +49,7 @@ impl Core {
     /// Drops all spares, for the memory they hold; false where there was none.
     pub(crate) fn give_up_spares(&self) -> bool {
         let mut state = self.state.lock();
-        let spares: Vec<Spare> = state.families.values_mut().filter_map(|family| family.spare.take()).collect();
+        let spares: Vec<_> = state.families.values_mut().filter_map(|family| family.spare.take()).collect();
         drop(state);
         !spares.is_empty()
     }

@@ -11,11 +11,11 @@ use parking_lot::MutexGuard;
 
 use crate::core::{Core, FamilyState, OldViews};
 use crate::family::Family;
-use crate::flush::held::HeldMemtable;
+use crate::flush::flushable::QueuedMemtable;
 use crate::write::admission::stalled;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::spare::Spare;
+use crate::write::staged::{Seam, Staged};
 use crate::write::stall::StallCause;
 
 impl Core {
@@ -85,7 +85,7 @@ impl Core {
         let made = match spare {
             Some(spare) => spare,
             None => {
-                let made = family.create_memtable(need_bytes)?;
+                let made = self.make_memtable(family, need_bytes)?;
                 self.stall.count_since(StallCause::MemtableSwitch, start);
                 made
             }
@@ -94,7 +94,7 @@ impl Core {
         let switched = self.family_state(&mut state, family.id())?;
         if switched.mutable.id() != old_id {
             let mut made = Some(made);
-            switched.spare.get_or_insert_with(|| Spare::new(made.take().expect("given to one place"))); // its turn comes
+            switched.spare.get_or_insert_with(|| made.take().expect("given to one place")); // its turn comes
             drop(state);
             drop(made); // another writer was faster
             return Ok(());
@@ -115,19 +115,13 @@ impl Core {
 
     /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
     #[must_use = "drop the old views off the lock"]
-    fn install_memtable(&self, family: &mut FamilyState, made: HeldMemtable) -> [Option<OldViews>; 2] {
+    fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> [Option<OldViews>; 2] {
         let settled = family.settle_view();
-        let mut queue = Vec::with_capacity(family.queue.len() + 1);
+        let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.commit.lock();
-        let next = self.context.queue_memtable(made, commit.last_seq);
-        let old = std::mem::replace(&mut family.mutable, next);
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
-        old.seal_at(commit.last_seq, self.pipeline.entered_log(), commit.log.as_ref());
-        family.queue.insert(0, old);
-        family.family.set_mutable(&family.mutable);
-        queue.extend(family.queue.iter().cloned());
-        // Before any number that needs the view is given out, so before it is published (V1).
-        family.announce_view(queue);
+        let (last, logged_through) = (commit.last_seq, self.pipeline.entered_log());
+        staged.put_in_place(family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
         drop(commit);
         [settled, family.settle_view()]
     }
