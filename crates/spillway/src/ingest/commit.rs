@@ -123,8 +123,9 @@ impl Core {
         IngestRecord::renumber(&mut ingest.encoded, ingest.record.first);
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
-        drop(joined.window.take());
-        report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
+        let done = self.context.vfs.now();
+        joined.window.take().into_iter().for_each(|window| window.close(done));
+        report.note_joined(&joined, ingest.joining.len(), done);
         // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
         self.context.vfs.yield_now();
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);

@@ -2,6 +2,9 @@
 //! latch; and in every mode, briefly, for the commit lock while an ingest has it, and behind the ingest's numbers, which are
 //! visible once it is in the log.
 //!
+//! A wait ends when the ingest is done; of a writer that slept for it, when it ran again. What a writer waited for other
+//! writes, or for a processor while it was awake, is not the ingest's doing.
+//!
 //! Not counted: the state lock, which a writer takes where it replaces a full memtable, and the ingest that joins the queues
 //! a little longer than the commit lock; and all locks of a large batch, which joins the queues as an ingest does.
 
@@ -34,11 +37,12 @@ pub struct IngestWaitReport {
     /// How long those waited together.
     pub total: Duration,
     /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for ingests with smaller
-    /// numbers to be visible. Where there are several of those, others' writes between them are waited for as well.
+    /// numbers to be in the log. Where there are several of those, others' writes between them are waited for as well.
     pub brief_waits: u64,
     /// How long those waited together.
     pub brief_total: Duration,
-    /// The longest that one write waited, of either kind.
+    /// The longest that one write waited, of either kind: until the ingest was done, or until it ran again where it slept for
+    /// that.
     pub longest: Duration,
     /// The longest that one could have waited briefly: from when an ingest took the commit lock until it was in the log.
     pub longest_window: Duration,
@@ -50,8 +54,7 @@ pub(crate) struct IngestWaits {
     stops: Waits,
     brief: Waits,
     longest_window_nanos: AtomicU64,
-    /// Odd while an ingest has the commit lock. Written under it.
-    lock_turns: AtomicU64,
+    turns: Turns,
     windows: Windows,
 }
 
@@ -90,17 +93,56 @@ impl Waits {
     }
 }
 
-/// To be dropped before the commit lock is.
-pub(crate) struct LockTurn<'a>(&'a AtomicU64);
+/// When ingests had the commit lock. Written under it.
+#[derive(Default)]
+struct Turns {
+    /// Odd while an ingest has the lock.
+    count: AtomicU64,
+    /// Of the last one.
+    began_nanos: AtomicU64,
+    ended_nanos: AtomicU64,
+}
 
-impl Drop for LockTurn<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::Release);
+impl Turns {
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// How much of the time from `start` to `end`, at which whoever asks has the lock, the turns took that are no longer among
+    /// the first `before`. Of several the last is known: all of the time then.
+    fn since(&self, before: u64, (start, end): (Duration, Duration)) -> Duration {
+        let time = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Ordering::Relaxed)).clamp(start, end);
+        match self.count() - before {
+            0 => Duration::ZERO,
+            2 => time(&self.ended_nanos).saturating_sub(time(&self.began_nanos)),
+            _ => end - start,
+        }
     }
 }
 
-/// From before an ingest takes the commit lock until its numbers are visible.
+/// To be ended, or dropped, before the commit lock is.
+pub(crate) struct LockTurn<'a>(&'a Turns);
+
+impl LockTurn<'_> {
+    pub fn end(self, now: Duration) {
+        self.0.ended_nanos.store(nanos(now), Ordering::Relaxed);
+    }
+}
+
+impl Drop for LockTurn<'_> {
+    fn drop(&mut self) {
+        self.0.count.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// From before an ingest takes the commit lock until it is in the log, and visible unless older writes are unfinished.
 pub(crate) struct Window(Arc<IngestWaits>);
+
+impl Window {
+    pub fn close(self, now: Duration) {
+        self.0.windows.closed_nanos.fetch_max(nanos(now), Ordering::Relaxed);
+    }
+}
 
 impl Drop for Window {
     fn drop(&mut self) {
@@ -114,6 +156,8 @@ impl Drop for Window {
 struct Windows {
     opened: AtomicU64,
     closed: AtomicU64,
+    /// When the last one was closed.
+    closed_nanos: AtomicU64,
     /// Where the ingest ran that opened the last one; `NOWHERE` where that is not known.
     processor: AtomicUsize,
     sleepers: AtomicUsize,
@@ -134,26 +178,37 @@ impl Windows {
         }
     }
 
+    /// When a wait from `start` on ended that ended, at the latest, at `now`: with the last window, unless one is open.
+    fn end_of_wait(&self, start: Duration, now: Duration) -> Duration {
+        let opened = self.opened.load(Ordering::SeqCst);
+        if self.closed.load(Ordering::SeqCst) < opened {
+            return now;
+        }
+        Duration::from_nanos(self.closed_nanos.load(Ordering::Relaxed)).clamp(start, now)
+    }
+
     /// Whether the last was opened on that processor, as far as is known.
     fn are_of(&self, processor: Option<usize>) -> bool {
         processor.is_some_and(|own| own == self.processor.load(Ordering::Relaxed))
     }
 
-    /// Returns what `look`, which neither waits nor sleeps, finds when a window was closed; `None` once as many were as are
+    /// Returns what `look`, which neither waits nor sleeps, finds when a window was closed; nothing once as many were as are
     /// open or closed now.
-    fn sleep_through<R>(&self, look: impl Fn() -> Option<R>) -> Option<R> {
+    fn sleep_through<R>(&self, look: impl Fn() -> Option<R>) -> Looked<R> {
         let opened = self.opened.load(Ordering::SeqCst);
         let mut sleeping = self.sleeping.lock();
+        let mut slept = false;
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let found = loop {
             let found = look();
             if found.is_some() || self.closed.load(Ordering::SeqCst) >= opened {
                 break found;
             }
+            slept = true;
             self.one_closed.wait(&mut sleeping);
         };
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
-        found
+        Looked { found, slept }
     }
 }
 
@@ -177,13 +232,17 @@ impl IngestWaits {
     }
 
     /// An ingest has the commit lock, as long as what is returned lives.
-    pub fn turn(&self) -> LockTurn<'_> {
-        self.lock_turns.fetch_add(1, Ordering::Release);
-        LockTurn(&self.lock_turns)
+    pub fn turn(&self, now: Duration) -> LockTurn<'_> {
+        let turns = &self.turns;
+        turns.began_nanos.store(nanos(now), Ordering::Relaxed);
+        // One that is dropped without an end has none until the next writer's.
+        turns.ended_nanos.store(u64::MAX, Ordering::Relaxed);
+        turns.count.fetch_add(1, Ordering::Release);
+        LockTurn(turns)
     }
 
-    /// What writers wait for begins: an ingest on that processor is about to take the commit lock. To be dropped once its
-    /// numbers are visible.
+    /// What writers wait for begins: an ingest on that processor is about to take the commit lock. To be closed once it is in
+    /// the log, or dropped.
     pub fn open_window(self: &Arc<Self>, processor: Option<usize>) -> Window {
         self.windows.processor.store(processor.unwrap_or(NOWHERE), Ordering::Relaxed);
         self.windows.opened.fetch_add(1, Ordering::SeqCst);
@@ -213,12 +272,23 @@ impl Core {
 
     #[cold]
     fn wait_for_commit_lock(&self, waited: &mut Duration) -> MutexGuard<'_, CommitState> {
-        let turns = || self.ingest_waits.lock_turns.load(Ordering::Acquire);
-        let (turn, start) = (turns(), self.context.vfs.now());
-        let awake = (turn % 2 == 1).then(|| self.look_awake(start, || self.commit.try_lock())).flatten();
-        let guard = awake.unwrap_or_else(|| self.commit.lock());
-        if turn % 2 == 1 || turns() != turn {
-            *waited += self.context.vfs.now().saturating_sub(start);
+        let turns = &self.ingest_waits.turns;
+        let mut before = turns.count();
+        while before % 2 == 1 {
+            let start = self.context.vfs.now();
+            let looked = self.look_awake(start, || self.commit.try_lock());
+            let (now, ended) = (self.context.vfs.now(), turns.ended_nanos.load(Ordering::Relaxed));
+            let end = if looked.slept { now } else { Duration::from_nanos(ended).clamp(start, now) };
+            *waited += end - start;
+            if let Some(guard) = looked.found {
+                return guard;
+            }
+            before = turns.count();
+        }
+        let start = self.context.vfs.now();
+        let guard = self.commit.lock();
+        if turns.count() != before {
+            *waited += turns.since(before, (start, self.context.vfs.now()));
         }
         guard
     }
@@ -240,9 +310,11 @@ impl Core {
             // Others' writes before the ingests are not their doing.
             self.pipeline.wait_visible(before)?;
             let start = self.context.vfs.now();
-            self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
+            let looked = self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
             self.pipeline.wait_visible(last)?;
-            *waited += self.context.vfs.now().saturating_sub(start);
+            let now = self.context.vfs.now();
+            let end = if looked.slept { now } else { self.ingest_waits.windows.end_of_wait(start, now) };
+            *waited += end.saturating_sub(start);
         }
         self.pipeline.wait_visible(seq)
     }
@@ -250,7 +322,7 @@ impl Core {
     /// Looks for a while without giving the processor away, unless it is the ingest's own, and then sleeps until the ingest is
     /// done. An ingest takes some microseconds from its lock to the log; a thread that yields comes back when all others have
     /// had their turns, after milliseconds.
-    fn look_awake<R>(&self, start: Duration, look: impl Fn() -> Option<R>) -> Option<R> {
+    fn look_awake<R>(&self, start: Duration, look: impl Fn() -> Option<R>) -> Looked<R> {
         let (vfs, windows) = (&self.context.vfs, &self.ingest_waits.windows);
         for _ in 0..CLOCKS_MAX {
             if windows.are_of(vfs.processor()) || vfs.now().saturating_sub(start) > AWAKE {
@@ -258,13 +330,20 @@ impl Core {
             }
             for _ in 0..LOOKS_PER_CLOCK {
                 if let found @ Some(_) = look() {
-                    return found;
+                    return Looked { found, slept: false };
                 }
                 hint::spin_loop();
             }
         }
         windows.sleep_through(look)
     }
+}
+
+/// What a writer found, and whether it slept meanwhile.
+#[derive(Debug, PartialEq)]
+struct Looked<R> {
+    found: Option<R>,
+    slept: bool,
 }
 
 fn nanos(wait: Duration) -> u64 {
@@ -284,7 +363,7 @@ mod tests {
     fn who_sleeps_is_woken_once_the_windows_that_were_open_are_closed() {
         let waits = Arc::<IngestWaits>::default();
         let nothing = || None::<()>;
-        assert_eq!(waits.windows.sleep_through(nothing), None); // none is open
+        assert_eq!(waits.windows.sleep_through(nothing), Looked { found: None, slept: false }); // none is open
         for _ in 0..200 {
             let windows = [waits.open_window(Some(0)), waits.open_window(None)];
             std::thread::scope(|scope| {
@@ -293,10 +372,34 @@ mod tests {
                     std::thread::yield_now();
                 }
                 windows.into_iter().for_each(drop);
-                sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().expect("woken"), None));
+                sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().expect("woken").found, None));
             });
             assert_eq!(waits.windows.sleepers.load(Ordering::SeqCst), 0);
         }
+    }
+
+    #[test]
+    fn of_a_wait_for_the_lock_what_ingests_had_it_is_counted() {
+        let (waits, at) = (IngestWaits::default(), Duration::from_micros);
+        let of = |before, start, end| waits.turns.since(before, (at(start), at(end)));
+        assert_eq!(of(0, 5, 100), Duration::ZERO);
+        waits.turn(at(10)).end(at(14));
+        assert_eq!([of(0, 5, 100), of(0, 12, 100), of(0, 5, 12), of(0, 20, 100)], [at(4), at(2), at(2), at(0)]);
+        drop(waits.turn(at(30))); // it failed
+        assert_eq!([of(2, 5, 100), of(0, 5, 100)], [at(70), at(95)]);
+        assert_eq!(of(4, 5, 100), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_wait_to_be_visible_ends_with_the_ingest() {
+        let (waits, at) = (Arc::<IngestWaits>::default(), Duration::from_micros);
+        let end = |start, now| waits.windows.end_of_wait(at(start), at(now));
+        let window = waits.open_window(None);
+        assert_eq!(end(10, 100), at(100));
+        window.close(at(40));
+        assert_eq!([end(10, 100), end(50, 100), end(10, 30)], [at(40), at(50), at(30)]);
+        let _another = waits.open_window(None);
+        assert_eq!(end(10, 100), at(100));
     }
 
     /// Who sleeps for an ingest goes on when it is visible, whatever later ingests are about.

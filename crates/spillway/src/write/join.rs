@@ -8,6 +8,7 @@ use std::time::Duration;
 use base::{Error, FamilyId, Result};
 use crossbeam_utils::Backoff;
 use log::Reservation;
+use parking_lot::MutexGuard;
 
 use crate::compaction::Span;
 use crate::core::{CommitState, Core, FamilyState, OldViews, State};
@@ -16,7 +17,7 @@ use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
-use crate::ingest::waits::{IngestNumbers, Window};
+use crate::ingest::waits::{IngestNumbers, LockTurn, Window};
 use crate::write::admission::Waiter;
 use crate::write::given::Given;
 use crate::write::logs::ActiveLog;
@@ -210,13 +211,12 @@ impl Core {
         }
         let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
         let mut commit = self.commit.lock();
-        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
         let joined_at = self.context.vfs.now();
+        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn(joined_at));
         let (given, record) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
             Ok(given) => given,
             Err(retry) => {
-                drop((turn, commit));
-                return Ok(Err((retry, self.context.vfs.now().saturating_sub(joined_at))));
+                return Ok(Err((retry, self.end_turn(turn, commit).saturating_sub(joined_at))));
             }
         };
         commit.last_seq = given.last;
@@ -229,19 +229,26 @@ impl Core {
         for (joining, staged) in request.joining.iter().zip(&mut replaced.0) {
             self.place(joining, staged, &given, &mut state);
         }
-        let joined_for = self.context.vfs.now().saturating_sub(joined_at);
-        drop::<(_, parking_lot::MutexGuard<'_, CommitState>)>((turn, commit));
+        let joined_for = self.end_turn(turn, commit).saturating_sub(joined_at);
         let mut begins_wait = false;
         for joining in request.joining.iter().filter(|joining| self.flushes_can_wait() && brings_ingest(joining)) {
             begins_wait |= of_joining(&mut state, joining).note_ingest(joined_at);
         }
-        drop::<parking_lot::MutexGuard<'_, State>>(state);
+        drop::<MutexGuard<'_, State>>(state);
         let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
         let under = replaced.0.iter().filter(|staged| staged.keeps_mutable()).count();
         for (joining, _) in request.joining.iter_mut().zip(&replaced.0).filter(|(_, staged)| !staged.keeps_mutable()) {
             joining.fresh = None; // it is the mutable one
         }
         Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, window, replaced }))
+    }
+
+    /// Lets go of the commit lock; returns when.
+    fn end_turn(&self, turn: Option<LockTurn<'_>>, commit: MutexGuard<'_, CommitState>) -> Duration {
+        let now = self.context.vfs.now();
+        turn.into_iter().for_each(|turn| turn.end(now));
+        drop(commit);
+        now
     }
 
     /// Has the views be exchanged that were announced when a change joined. For whoever has no unfinished number any more:
