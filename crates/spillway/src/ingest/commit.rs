@@ -113,8 +113,8 @@ impl Core {
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
         self.logs.make_end_present(ingest.record_bytes());
-        // Who yields here is not as likely to lose the processor from the locks to the log, where writers wait for it.
-        self.context.pace.let_writers_go_first();
+        // So that it is not as likely to lose the processor from the locks to the log, where writers wait for it.
+        self.context.pace.rest_beside_writers();
         let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
         let unfinished = Unfinished::new(self, joined.ticket);

@@ -88,7 +88,7 @@ pub(crate) struct Joined {
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
     pub lock: LockTimes,
-    /// Of an ingest: what writers wait for. To be dropped once the change is visible.
+    /// Of an ingest: what writers wait for. To be closed once the change is in the log.
     pub window: Option<Window>,
     /// What it took the place of. To be dropped after that.
     pub replaced: Replaced,

@@ -99,13 +99,13 @@ impl Core {
             drop(made); // another writer was faster
             return Ok(());
         }
-        let old_view = self.install_memtable(switched, made);
+        let replaced = self.install_memtable(switched, made);
         self.context.pace.note_replaced(self.context.vfs.now());
         if switched.is_behind() {
             self.context.pace.set_behind(true); // until a version says otherwise
         }
         drop(state);
-        drop(old_view);
+        drop(replaced);
         self.state_changed.notify_all();
         self.upkeep.raise();
         let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
@@ -114,8 +114,8 @@ impl Core {
     }
 
     /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
-    #[must_use = "drop the old views off the lock"]
-    fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> [Option<OldViews>; 2] {
+    #[must_use = "drop what was replaced off the lock"]
+    fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, [Option<OldViews>; 2]) {
         let settled = family.settle_view();
         let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.commit.lock();
@@ -123,7 +123,7 @@ impl Core {
         let (last, logged_through) = (commit.last_seq, self.pipeline.entered_log());
         staged.put_in_place(family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
         drop(commit);
-        [settled, family.settle_view()]
+        (staged, [settled, family.settle_view()])
     }
 
     /// Seals a family's mutable memtable if it holds anything; returns the number through which it must be flushed so
