@@ -112,9 +112,11 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
+        if at_once.is_none() {
+            // So that it is not as likely to lose the processor from the locks to the log, where writers wait for it.
+            self.context.pace.rest_beside_writers();
+        }
         self.logs.make_end_present(ingest.record_bytes());
-        // So that it is not as likely to lose the processor from the locks to the log, where writers wait for it.
-        self.context.pace.rest_beside_writers();
         let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
         let unfinished = Unfinished::new(self, joined.ticket);
@@ -124,7 +126,8 @@ impl Core {
         self.log_ingest(&ingest, &joined)?;
         unfinished.finish();
         let done = self.context.vfs.now();
-        joined.window.take().into_iter().for_each(|window| window.close(done));
+        let held_up_for = done.saturating_sub(joined.lock.joined_at);
+        joined.window.take().into_iter().for_each(|window| window.close(held_up_for));
         report.note_joined(&joined, ingest.joining.len(), done);
         // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
         self.context.vfs.yield_now();
@@ -132,7 +135,7 @@ impl Core {
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
         self.settle_views(ingest.joining.iter().map(|joining| joining.family.id()));
-        drop(joined.replaced);
+        drop((joined.replaced, joined.clearance));
         self.give_back_fresh(&mut ingest.joining);
         for (_, queued) in &ingest.entries {
             queued.layers(); // made here, where no lock is held
@@ -234,7 +237,7 @@ impl Core {
         ingest: &mut Ingest<'_>,
         latch: Option<&LatchGuard<'_>>,
         options: &IngestOptions,
-    ) -> Result<Joined> {
+    ) -> Result<Joined<'_>> {
         let of_batch = ingest.batch.map_or(0, |batch| u64::from(batch.count()));
         self.join_queues(JoinRequest {
             numbers: ingest.record.shape().numbers + of_batch,
@@ -247,7 +250,7 @@ impl Core {
         })
     }
 
-    fn log_ingest(&self, ingest: &Ingest<'_>, joined: &Joined) -> Result<()> {
+    fn log_ingest(&self, ingest: &Ingest<'_>, joined: &Joined<'_>) -> Result<()> {
         let (log, reservation) = joined.record.as_ref().expect("a record was asked for");
         log.note_published(self.pipeline.published_log());
         let payload = &ingest.encoded;

@@ -101,7 +101,7 @@ impl IngestReport {
     }
 
     /// `finished` is when it was in the log, and did not keep later writes from being visible any more.
-    pub(super) fn note_joined(&mut self, joined: &Joined, families: usize, finished: Duration) {
+    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, finished: Duration) {
         (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
         (self.under, self.above) = (joined.under, families - joined.under);
         let LockTimes { joined_at, joined_for, in_vain_for } = joined.lock;

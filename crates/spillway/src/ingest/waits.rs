@@ -2,8 +2,8 @@
 //! latch; and in every mode, briefly, for the commit lock while an ingest has it, and behind the ingest's numbers, which are
 //! visible once it is in the log.
 //!
-//! A wait ends when the ingest is done; of a writer that slept for it, when it ran again. What a writer waited for other
-//! writes, or for a processor while it was awake, is not the ingest's doing.
+//! Of a wait the time counts that ingests took meanwhile; of a writer that slept for one, all until it ran again. What a
+//! writer waited for other writes, or for a processor while it was awake, is not the ingest's doing.
 //!
 //! Not counted: the state lock, which a writer takes where it replaces a full memtable, and the ingest that joins the queues
 //! a little longer than the commit lock; and all locks of a large batch, which joins the queues as an ingest does.
@@ -37,12 +37,12 @@ pub struct IngestWaitReport {
     /// How long those waited together.
     pub total: Duration,
     /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for ingests with smaller
-    /// numbers to be in the log. Where there are several of those, others' writes between them are waited for as well.
+    /// numbers to be in the log.
     pub brief_waits: u64,
     /// How long those waited together.
     pub brief_total: Duration,
-    /// The longest that one write waited, of either kind: until the ingest was done, or until it ran again where it slept for
-    /// that.
+    /// The longest that one write waited, of either kind: what ingests took of its time, or all until it ran again where it
+    /// slept for one.
     pub longest: Duration,
     /// The longest that one could have waited briefly: from when an ingest took the commit lock until it was in the log.
     pub longest_window: Duration,
@@ -93,30 +93,30 @@ impl Waits {
     }
 }
 
-/// When ingests had the commit lock. Written under it.
+/// Of ingests that had the commit lock. Written under it.
 #[derive(Default)]
 struct Turns {
     /// Odd while an ingest has the lock.
     count: AtomicU64,
-    /// Of the last one.
-    began_nanos: AtomicU64,
-    ended_nanos: AtomicU64,
+    /// How long those had it that have ended.
+    total_nanos: AtomicU64,
 }
 
 impl Turns {
+    /// How many times one began or ended, and how long those took that had ended.
+    fn seen(&self) -> (u64, u64) {
+        // In this order: one that ends in between is counted with what comes, not left out.
+        let total_nanos = self.total_nanos.load(Ordering::Relaxed);
+        (self.count(), total_nanos)
+    }
+
     fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// How much of the time from `start` to `end`, at which whoever asks has the lock, the turns took that are no longer among
-    /// the first `before`. Of several the last is known: all of the time then.
-    fn since(&self, before: u64, (start, end): (Duration, Duration)) -> Duration {
-        let time = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Ordering::Relaxed)).clamp(start, end);
-        match self.count() - before {
-            0 => Duration::ZERO,
-            2 => time(&self.ended_nanos).saturating_sub(time(&self.began_nanos)),
-            _ => end - start,
-        }
+    /// How much of `wait` they took since `before` was seen: whole turns, though the first may have begun earlier.
+    fn share_of(&self, wait: Duration, before: (u64, u64)) -> Duration {
+        since(&self.total_nanos, before.1).min(wait)
     }
 }
 
@@ -124,8 +124,9 @@ impl Turns {
 pub(crate) struct LockTurn<'a>(&'a Turns);
 
 impl LockTurn<'_> {
-    pub fn end(self, now: Duration) {
-        self.0.ended_nanos.store(nanos(now), Ordering::Relaxed);
+    /// After so long.
+    pub fn end(self, held_for: Duration) {
+        self.0.total_nanos.fetch_add(nanos(held_for), Ordering::Relaxed);
     }
 }
 
@@ -139,8 +140,9 @@ impl Drop for LockTurn<'_> {
 pub(crate) struct Window(Arc<IngestWaits>);
 
 impl Window {
-    pub fn close(self, now: Duration) {
-        self.0.windows.closed_nanos.fetch_max(nanos(now), Ordering::Relaxed);
+    /// It was in the log so long after it had taken the lock.
+    pub fn close(self, held_up_for: Duration) {
+        self.0.windows.total_nanos.fetch_add(nanos(held_up_for), Ordering::Relaxed);
     }
 }
 
@@ -156,8 +158,8 @@ impl Drop for Window {
 struct Windows {
     opened: AtomicU64,
     closed: AtomicU64,
-    /// When the last one was closed.
-    closed_nanos: AtomicU64,
+    /// How long those took that were closed.
+    total_nanos: AtomicU64,
     /// Where the ingest ran that opened the last one; `NOWHERE` where that is not known.
     processor: AtomicUsize,
     sleepers: AtomicUsize,
@@ -178,13 +180,11 @@ impl Windows {
         }
     }
 
-    /// When a wait from `start` on ended that ended, at the latest, at `now`: with the last window, unless one is open.
-    fn end_of_wait(&self, start: Duration, now: Duration) -> Duration {
+    /// How much of `wait` windows took, where those before it took `before_nanos`; all of it while one is open.
+    fn share_of(&self, wait: Duration, before_nanos: u64) -> Duration {
         let opened = self.opened.load(Ordering::SeqCst);
-        if self.closed.load(Ordering::SeqCst) < opened {
-            return now;
-        }
-        Duration::from_nanos(self.closed_nanos.load(Ordering::Relaxed)).clamp(start, now)
+        let is_open = self.closed.load(Ordering::SeqCst) < opened;
+        if is_open { wait } else { since(&self.total_nanos, before_nanos).min(wait) }
     }
 
     /// Whether the last was opened on that processor, as far as is known.
@@ -232,13 +232,9 @@ impl IngestWaits {
     }
 
     /// An ingest has the commit lock, as long as what is returned lives.
-    pub fn turn(&self, now: Duration) -> LockTurn<'_> {
-        let turns = &self.turns;
-        turns.began_nanos.store(nanos(now), Ordering::Relaxed);
-        // One that is dropped without an end has none until the next writer's.
-        turns.ended_nanos.store(u64::MAX, Ordering::Relaxed);
-        turns.count.fetch_add(1, Ordering::Release);
-        LockTurn(turns)
+    pub fn turn(&self) -> LockTurn<'_> {
+        self.turns.count.fetch_add(1, Ordering::Release);
+        LockTurn(&self.turns)
     }
 
     /// What writers wait for begins: an ingest on that processor is about to take the commit lock. To be closed once it is in
@@ -272,23 +268,20 @@ impl Core {
 
     #[cold]
     fn wait_for_commit_lock(&self, waited: &mut Duration) -> MutexGuard<'_, CommitState> {
-        let turns = &self.ingest_waits.turns;
-        let mut before = turns.count();
-        while before % 2 == 1 {
-            let start = self.context.vfs.now();
+        let (turns, now) = (&self.ingest_waits.turns, || self.context.vfs.now());
+        let (mut before, mut start) = (turns.seen(), now());
+        while before.0 % 2 == 1 {
             let looked = self.look_awake(start, || self.commit.try_lock());
-            let (now, ended) = (self.context.vfs.now(), turns.ended_nanos.load(Ordering::Relaxed));
-            let end = if looked.slept { now } else { Duration::from_nanos(ended).clamp(start, now) };
-            *waited += end - start;
+            let wait = now().saturating_sub(start);
+            *waited += if looked.slept { wait } else { turns.share_of(wait, before) };
             if let Some(guard) = looked.found {
                 return guard;
             }
-            before = turns.count();
+            (before, start) = (turns.seen(), now());
         }
-        let start = self.context.vfs.now();
         let guard = self.commit.lock();
-        if turns.count() != before {
-            *waited += turns.since(before, (start, self.context.vfs.now()));
+        if turns.count() != before.0 {
+            *waited += turns.share_of(now().saturating_sub(start), before);
         }
         guard
     }
@@ -309,12 +302,12 @@ impl Core {
         if self.pipeline.visible() < last {
             // Others' writes before the ingests are not their doing.
             self.pipeline.wait_visible(before)?;
-            let start = self.context.vfs.now();
+            let windows = &self.ingest_waits.windows;
+            let (before_nanos, start) = (windows.total_nanos.load(Ordering::Relaxed), self.context.vfs.now());
             let looked = self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
             self.pipeline.wait_visible(last)?;
-            let now = self.context.vfs.now();
-            let end = if looked.slept { now } else { self.ingest_waits.windows.end_of_wait(start, now) };
-            *waited += end.saturating_sub(start);
+            let wait = self.context.vfs.now().saturating_sub(start);
+            *waited += if looked.slept { wait } else { windows.share_of(wait, before_nanos) };
         }
         self.pipeline.wait_visible(seq)
     }
@@ -344,6 +337,11 @@ impl Core {
 struct Looked<R> {
     found: Option<R>,
     slept: bool,
+}
+
+/// By how much the sum has grown.
+fn since(total_nanos: &AtomicU64, before_nanos: u64) -> Duration {
+    Duration::from_nanos(total_nanos.load(Ordering::Relaxed).saturating_sub(before_nanos))
 }
 
 fn nanos(wait: Duration) -> u64 {
@@ -380,26 +378,28 @@ mod tests {
 
     #[test]
     fn of_a_wait_for_the_lock_what_ingests_had_it_is_counted() {
-        let (waits, at) = (IngestWaits::default(), Duration::from_micros);
-        let of = |before, start, end| waits.turns.since(before, (at(start), at(end)));
-        assert_eq!(of(0, 5, 100), Duration::ZERO);
-        waits.turn(at(10)).end(at(14));
-        assert_eq!([of(0, 5, 100), of(0, 12, 100), of(0, 5, 12), of(0, 20, 100)], [at(4), at(2), at(2), at(0)]);
-        drop(waits.turn(at(30))); // it failed
-        assert_eq!([of(2, 5, 100), of(0, 5, 100)], [at(70), at(95)]);
-        assert_eq!(of(4, 5, 100), Duration::ZERO);
+        let (waits, of) = (IngestWaits::default(), Duration::from_micros);
+        let before = waits.turns.seen();
+        assert_eq!(waits.turns.share_of(of(100), before), Duration::ZERO);
+        waits.turn().end(of(4));
+        let between = waits.turns.seen();
+        waits.turn().end(of(3));
+        drop(waits.turn()); // it failed
+        assert_eq!((before.0, between.0, waits.turns.count()), (0, 2, 6));
+        assert_eq!([waits.turns.share_of(of(100), before), waits.turns.share_of(of(100), between)], [of(7), of(3)]);
+        assert_eq!(waits.turns.share_of(of(2), before), of(2));
     }
 
     #[test]
-    fn a_wait_to_be_visible_ends_with_the_ingest() {
-        let (waits, at) = (Arc::<IngestWaits>::default(), Duration::from_micros);
-        let end = |start, now| waits.windows.end_of_wait(at(start), at(now));
+    fn of_a_wait_to_be_visible_what_ingests_took_is_counted() {
+        let (waits, of) = (Arc::<IngestWaits>::default(), Duration::from_micros);
         let window = waits.open_window(None);
-        assert_eq!(end(10, 100), at(100));
-        window.close(at(40));
-        assert_eq!([end(10, 100), end(50, 100), end(10, 30)], [at(40), at(50), at(30)]);
-        let _another = waits.open_window(None);
-        assert_eq!(end(10, 100), at(100));
+        assert_eq!(waits.windows.share_of(of(100), 0), of(100), "it is not over");
+        window.close(of(40));
+        assert_eq!([waits.windows.share_of(of(100), 0), waits.windows.share_of(of(30), 0)], [of(40), of(30)]);
+        assert_eq!(waits.windows.share_of(of(100), 40_000), Duration::ZERO, "others' writes");
+        drop(waits.open_window(None)); // it failed
+        assert_eq!(waits.windows.share_of(of(100), 0), of(40));
     }
 
     /// Who sleeps for an ingest goes on when it is visible, whatever later ingests are about.

@@ -16,7 +16,7 @@ pub(crate) struct Given {
     pub log_end: LogPosition,
 }
 
-/// Set once, by three stores: writers wait meanwhile.
+/// Set once, without a look at any other line: writers wait meanwhile.
 pub(crate) struct GivenOnce {
     before: AtomicU64,
     last: AtomicU64,

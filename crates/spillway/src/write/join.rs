@@ -44,8 +44,8 @@ pub(crate) struct Joining {
     pub coverage: Option<Coverage>,
     /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
     pub fresh: Option<Arc<QueuedMemtable>>,
-    /// The mutable memtable that was found to hold what the entries must not meet: as long as it is the mutable one,
-    /// nobody needs to look again.
+    /// The mutable memtable that was found to hold what the entries must not meet, or to be about to: as long as it is the
+    /// mutable one, nobody needs to look again.
     pub met: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct JoinRequest<'a> {
 type InLog = (Arc<ActiveLog>, Reservation);
 
 /// A change that has numbers and stands in the queues.
-pub(crate) struct Joined {
+pub(crate) struct Joined<'a> {
     pub ticket: Ticket,
     pub given: Given,
     pub record: Option<InLog>,
@@ -92,6 +92,8 @@ pub(crate) struct Joined {
     pub window: Option<Window>,
     /// What it took the place of. To be dropped after that.
     pub replaced: Replaced,
+    /// Of range latches: to be dropped then, too.
+    pub clearance: Clearance<'a>,
 }
 
 /// Whose drop may free memory.
@@ -125,7 +127,7 @@ impl Core {
     ///
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
-    pub(crate) fn join_queues(&self, mut request: JoinRequest<'_>) -> Result<Joined> {
+    pub(crate) fn join_queues(&self, mut request: JoinRequest<'_>) -> Result<Joined<'_>> {
         let backoff = Backoff::new();
         for joining in request.joining.iter_mut() {
             let mutable = joining.family.view().mutable.clone();
@@ -143,7 +145,7 @@ impl Core {
             self.check_writable()?;
             let (retry, locked_for) = match self.try_join(&mut request, &clearance)? {
                 Ok(mut joined) => {
-                    joined.lock.in_vain_for = in_vain_for;
+                    (joined.lock.in_vain_for, joined.clearance) = (in_vain_for, clearance);
                     return Ok(joined);
                 }
                 Err(retry) => retry,
@@ -201,10 +203,10 @@ impl Core {
         &self,
         request: &mut JoinRequest<'_>,
         clearance: &Clearance<'_>,
-    ) -> Result<Result<Joined, (Retry, Duration)>> {
+    ) -> Result<Result<Joined<'_>, (Retry, Duration)>> {
+        let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
-        let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
         let mut state = self.state.lock();
         if let Err(retry) = self.stage(request, &mut state, &mut replaced)? {
             return Ok(Err((retry, Duration::ZERO)));
@@ -212,11 +214,11 @@ impl Core {
         let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
         let mut commit = self.commit.lock();
         let joined_at = self.context.vfs.now();
-        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn(joined_at));
+        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
         let (given, record) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
             Ok(given) => given,
             Err(retry) => {
-                return Ok(Err((retry, self.end_turn(turn, commit).saturating_sub(joined_at))));
+                return Ok(Err((retry, self.end_turn(turn, commit, joined_at))));
             }
         };
         commit.last_seq = given.last;
@@ -229,7 +231,7 @@ impl Core {
         for (joining, staged) in request.joining.iter().zip(&mut replaced.0) {
             self.place(joining, staged, &given, &mut state);
         }
-        let joined_for = self.end_turn(turn, commit).saturating_sub(joined_at);
+        let joined_for = self.end_turn(turn, commit, joined_at);
         let mut begins_wait = false;
         for joining in request.joining.iter().filter(|joining| self.flushes_can_wait() && brings_ingest(joining)) {
             begins_wait |= of_joining(&mut state, joining).note_ingest(joined_at);
@@ -240,15 +242,31 @@ impl Core {
         for (joining, _) in request.joining.iter_mut().zip(&replaced.0).filter(|(_, staged)| !staged.keeps_mutable()) {
             joining.fresh = None; // it is the mutable one
         }
-        Ok(Ok(Joined { ticket, given, record, behind, under, begins_wait, lock, window, replaced }))
+        Ok(Ok(Joined {
+            ticket,
+            given,
+            record,
+            behind,
+            under,
+            begins_wait,
+            lock,
+            window,
+            replaced,
+            clearance: Clearance::default(),
+        }))
     }
 
-    /// Lets go of the commit lock; returns when.
-    fn end_turn(&self, turn: Option<LockTurn<'_>>, commit: MutexGuard<'_, CommitState>) -> Duration {
-        let now = self.context.vfs.now();
-        turn.into_iter().for_each(|turn| turn.end(now));
+    /// Lets go of the commit lock; returns how long that was held.
+    fn end_turn(
+        &self,
+        turn: Option<LockTurn<'_>>,
+        commit: MutexGuard<'_, CommitState>,
+        locked_at: Duration,
+    ) -> Duration {
+        let held_for = self.context.vfs.now().saturating_sub(locked_at);
+        turn.into_iter().for_each(|turn| turn.end(held_for));
         drop(commit);
-        now
+        held_for
     }
 
     /// Has the views be exchanged that were announced when a change joined. For whoever has no unfinished number any more:
@@ -324,7 +342,7 @@ impl Core {
         for (at, joining) in request.joining.iter().enumerate() {
             let family = self.family_state(state, joining.family.id())?;
             settled.extend(family.settle_view());
-            // Entries never leave a memtable: what met it does so still.
+            // Entries never leave a memtable: what met it is not looked at again.
             let may_go_under = joining.coverage.is_some() && joining.met != Some(family.mutable.id());
             let next = if may_go_under { None } else { joining.fresh.as_ref() };
             if next.is_none() && !may_go_under {

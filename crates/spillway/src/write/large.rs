@@ -96,7 +96,7 @@ impl Core {
         }
         unfinished.finish();
         self.settle_views(parts.iter().map(|part| part.family.id()));
-        drop(joined.replaced);
+        drop((joined.replaced, joined.clearance));
         let last = joined.given.last;
         let mut waited = Duration::ZERO;
         self.wait_written(last, joined.behind, &mut waited)?;
@@ -182,7 +182,7 @@ impl Core {
         parts: &[Part<'_>],
         mut joining: Vec<Joining>,
         file: Option<&Arc<ActiveLog>>,
-    ) -> Result<Joined> {
+    ) -> Result<Joined<'_>> {
         let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
         self.join_queues(JoinRequest {
             joining: &mut joining,

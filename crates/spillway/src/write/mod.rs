@@ -20,7 +20,7 @@ pub mod options;
 pub mod pipeline;
 pub(crate) mod presence;
 pub(crate) mod room;
-pub(crate) mod spare;
+mod spare;
 pub(crate) mod staged;
 pub mod stall;
 pub(crate) mod switch;

@@ -11,11 +11,12 @@ use crate::read::view::{NextView, ReadView};
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::LogPosition;
 
-/// To be put in place, if at all, while the state lock is held that it was made under. To be dropped off the locks.
+/// To be put in place, if at all, while the state lock is held that it was made under; what it took the place of is in it
+/// then. To be dropped off the locks.
 pub(crate) struct Staged {
     queue: Vec<Arc<dyn Flushable>>,
     view: NextView,
-    /// What becomes the mutable memtable; `None` where that stays.
+    /// What becomes the mutable memtable, and what was it, then; `None` where that stays.
     next: Option<Arc<QueuedMemtable>>,
 }
 
