@@ -142,9 +142,9 @@ impl Pace {
         }
     }
 
-    /// Sleeps a little, beside writers; for whoever is about to have them wait for some microseconds. Linux takes the processor
-    /// from a thread that has just slept less often, for a writer that wakes there, than from one that was at work, and from
-    /// that less often than from one that has yielded.
+    /// Sleeps a little, beside writers; for whoever is about to have them wait for some microseconds. Whoever has just slept is
+    /// owed time: Linux was seen to take the processor from it no more often, for a writer that wakes there, than from one that
+    /// was at work.
     pub fn rest_beside_writers(&self) {
         if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
             self.vfs.sleep(SHORTEST_SLEEP);

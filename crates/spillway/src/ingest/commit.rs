@@ -113,7 +113,7 @@ impl Core {
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
         if at_once.is_none() {
-            // So that it is not as likely to lose the processor from the locks to the log, where writers wait for it.
+            // Not so as to lose the processor from the locks to the log, where writers wait for it.
             self.context.pace.rest_beside_writers();
         }
         self.logs.make_end_present(ingest.record_bytes());
