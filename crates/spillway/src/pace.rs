@@ -27,9 +27,6 @@ const PIECE_BYTES: usize = 64 << 10;
 /// No rest is longer, however long the burst before it took.
 const REST_MAX: Duration = Duration::from_millis(10);
 
-/// The kernel's slack makes 50 to 100 microseconds of it.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(1);
-
 /// The log counts as being synced for so long after a sync of it.
 const SYNCED_LATELY: Duration = Duration::from_millis(100);
 
@@ -139,15 +136,6 @@ impl Pace {
     pub fn let_writers_go_first(&self) {
         if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
             self.vfs.yield_now();
-        }
-    }
-
-    /// Sleeps a little, beside writers; for whoever is about to have them wait for some microseconds. Whoever has just slept is
-    /// owed time: Linux was seen to take the processor from it no more often, for a writer that wakes there, than from one that
-    /// was at work.
-    pub fn rest_beside_writers(&self) {
-        if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
-            self.vfs.sleep(SHORTEST_SLEEP);
         }
     }
 

@@ -112,10 +112,6 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        if at_once.is_none() {
-            // Not so as to lose the processor from the locks to the log, where writers wait for it.
-            self.context.pace.rest_beside_writers();
-        }
         self.logs.make_end_present(ingest.record_bytes());
         let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
