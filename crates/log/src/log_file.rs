@@ -16,8 +16,8 @@ use vfs::Vfs;
 
 use crate::backing::{Backing, BackingChoice};
 use crate::format::{
-    FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    SmallRecord, boot_hash, record_bytes,
+    EncodedHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
+    RecordKind, SmallRecord, boot_hash, record_bytes,
 };
 
 /// The unit in which files are allocated and mapped.
@@ -82,6 +82,10 @@ impl Reservation {
         self.offset + record_bytes(u64::from(self.payload_len))
     }
 }
+
+/// The header of a record, but for the checksum of its payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame(EncodedHeader);
 
 /// A live log. Shared by its writers; every method may be called from any thread.
 pub struct LogFile {
@@ -269,17 +273,36 @@ impl LogFile {
     ///
     /// # Panics
     /// Where the parts are not as long as what was reserved.
+    #[inline]
     pub fn append(&self, reservation: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
-        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        assert_eq!(len, u64::from(reservation.payload_len), "a record must fill its reservation");
+        self.append_framed(reservation, &self.frame(reservation, kind), parts)
+    }
+
+    /// What a record begins with that fills the reservation. It tells how far the log was whole when it was made.
+    #[inline]
+    pub fn frame(&self, reservation: &Reservation, kind: RecordKind) -> Frame {
         let header = RecordHeader {
             len: reservation.payload_len,
             kind: kind as u8,
             synced: self.synced.load(Ordering::Relaxed),
             published: self.published.load(Ordering::Relaxed),
         };
-        let header = header.encode(self.seed, reservation.offset);
-        let written = match SmallRecord::new(&header, parts) {
+        Frame(header.encode(self.seed, reservation.offset))
+    }
+
+    /// As [`append`](Self::append), with a frame made before. Several may fill one reservation, at once or one after the
+    /// other, and read in between what one of them wrote: with one frame and the same bytes.
+    ///
+    /// # Errors
+    /// Those of `append`.
+    ///
+    /// # Panics
+    /// As `append`.
+    pub fn append_framed(&self, reservation: &Reservation, frame: &Frame, parts: &[&[u8]]) -> Result<()> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        assert_eq!(len, u64::from(reservation.payload_len), "a record must fill its reservation");
+        let Frame(header) = frame;
+        let written = match SmallRecord::new(header, parts) {
             Some(record) => self.backing.write(reservation.offset, record.bytes()),
             None => self.backing.write_parts(reservation.offset, &header.with_payload(parts), parts),
         };

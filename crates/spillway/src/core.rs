@@ -31,6 +31,7 @@ use crate::version::purge::PurgeQueue;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
+use crate::write::landing::Landing;
 use crate::write::logs::{ActiveLog, Logs};
 use crate::write::marks::Marks;
 use crate::write::pipeline::Pipeline;
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     pub ingest_waits: Arc<IngestWaits>,
     /// Held by the one ingest that looks for its place, so that not several contend for the locks.
     pub ingesting: Mutex<()>,
+    /// What is left of the last change that joined the queues, or is about to. A leaf lock.
+    pub landing: Mutex<Option<Arc<Landing>>>,
     pub logs: Arc<Logs>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
@@ -301,6 +304,7 @@ impl Core {
             latches: RangeLatches::new(),
             ingest_waits: Arc::default(),
             ingesting: Mutex::default(),
+            landing: Mutex::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
                 families: BTreeMap::new(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use log::{PAYLOAD_BYTES_MAX, RecordKind};
+use smallvec::smallvec;
 
 use super::latch::LatchGuard;
 use super::levels::HeldEntries;
@@ -17,33 +18,25 @@ use super::options::{IngestMode, IngestOptions};
 use super::overlap::Coverage;
 use super::prepare::PreparedIngest;
 use super::queued::QueuedIngest;
-use super::record::IngestRecord;
+use super::record::{IngestRecord, IngestShape};
 use super::report::IngestReport;
 use super::way::{Flushes, Way};
 use crate::core::Core;
 use crate::family::Family;
 use crate::write::admission::Waiter;
 use crate::write::batch::{self, WriteBatch};
-use crate::write::commit::Unfinished;
 use crate::write::join::{JoinRequest, Joined, Joining};
+use crate::write::landing::{Landing, UnnumberedRecord};
 use crate::write::options::WriteOptions;
 
 /// An ingest that is about to take numbers.
-struct Ingest<'a> {
-    record: IngestRecord,
-    /// Its bytes, but for the first number.
-    encoded: Vec<u8>,
-    /// What comes along, not empty.
-    batch: Option<&'a WriteBatch>,
+struct Ingest {
+    shape: IngestShape,
+    /// Of what comes along, not of tables.
+    batch_numbers: u64,
+    landing: Arc<Landing>,
     joining: Vec<Joining>,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
-}
-
-impl Ingest<'_> {
-    /// Of its record in the log, the batch included.
-    fn record_bytes(&self) -> usize {
-        self.encoded.len() + self.batch.map_or(0, WriteBatch::len)
-    }
 }
 
 /// What an ingest holds that gives its tables levels itself.
@@ -112,19 +105,13 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        self.logs.make_end_present(ingest.record_bytes());
-        let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
-        // From here to the finish later writes wait to be visible: what need not be done before is done behind it.
-        let unfinished = Unfinished::new(self, joined.ticket);
-        prepared.keep();
-        ingest.record.first = SeqNo(joined.given.before.0 + 1);
-        IngestRecord::renumber(&mut ingest.encoded, ingest.record.first);
-        self.log_ingest(&ingest, &joined)?;
-        unfinished.finish();
-        let done = self.context.vfs.now();
-        let held_up_for = done.saturating_sub(joined.lock.joined_at);
-        joined.window.take().into_iter().for_each(|window| window.close(held_up_for));
-        report.note_joined(&joined, ingest.joining.len(), done);
+        self.logs.make_end_present(ingest.landing.record_bytes().unwrap_or(0));
+        let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
+        prepared.keep(); // others may have it logged by now
+        // Until it has landed later writes wait to be visible: what need not be done before is done behind it.
+        self.land_own(&ingest.landing)?;
+        let landed_at = ingest.landing.done_at().unwrap_or(joined.lock.joined_at);
+        report.note_joined(&joined, ingest.joining.len(), landed_at);
         // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
         self.context.vfs.yield_now();
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
@@ -147,7 +134,7 @@ impl Core {
         if report.above > 0 || joined.begins_wait {
             self.upkeep.raise_soon(); // for the next spare, and for when the wait is over
         }
-        prepared.write_numbers(ingest.record.first, ingest.record.shape()).inspect_err(|e| self.fail(e))?;
+        prepared.write_numbers(SeqNo(joined.given.before.0 + 1), ingest.shape).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {
             let start = self.context.vfs.now();
             let placed = self.give_levels(&held)?;
@@ -166,13 +153,13 @@ impl Core {
         prepared.shares().iter().try_for_each(|(family, _)| self.wait_for_queue_room(family, &options))
     }
 
-    fn ingest_of<'a>(&self, prepared: &PreparedIngest, batch: Option<&'a WriteBatch>) -> Result<Ingest<'a>> {
+    fn ingest_of(&self, prepared: &PreparedIngest, batch: Option<&WriteBatch>) -> Result<Ingest> {
         let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
-        let encoded = record.encode();
-        let mut ingest = Ingest { record, encoded, batch, joining: Vec::new(), entries: Vec::new() };
-        check_record_bytes(ingest.record_bytes())?;
+        let landing = Landing::new(Some(record_in_log(&record, batch)?));
+        let batch_numbers = batch.map_or(0, |batch| u64::from(batch.count()));
+        let mut ingest = Ingest { shape, batch_numbers, landing, joining: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
             // Who has a number written into the file wants the file.
@@ -214,7 +201,7 @@ impl Core {
 
     /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
     /// asked for. `None` for those that a flush will give some.
-    fn prepare_levels(&self, ingest: &Ingest<'_>, options: &IngestOptions) -> Result<Option<AtOnce<'_>>> {
+    fn prepare_levels(&self, ingest: &Ingest, options: &IngestOptions) -> Result<Option<AtOnce<'_>>> {
         if !options.gives_levels() {
             return Ok(None);
         }
@@ -230,14 +217,13 @@ impl Core {
 
     fn join_ingest(
         &self,
-        ingest: &mut Ingest<'_>,
+        ingest: &mut Ingest,
         latch: Option<&LatchGuard<'_>>,
         options: &IngestOptions,
     ) -> Result<Joined<'_>> {
-        let of_batch = ingest.batch.map_or(0, |batch| u64::from(batch.count()));
         self.join_queues(JoinRequest {
-            numbers: ingest.record.shape().numbers + of_batch,
-            record_bytes: Some(ingest.record_bytes()),
+            numbers: ingest.shape.numbers + ingest.batch_numbers,
+            landing: &ingest.landing,
             joining: &mut ingest.joining,
             bounds: &[],
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
@@ -245,20 +231,19 @@ impl Core {
             noted: &|_| {},
         })
     }
+}
 
-    fn log_ingest(&self, ingest: &Ingest<'_>, joined: &Joined<'_>) -> Result<()> {
-        let (log, reservation) = joined.record.as_ref().expect("a record was asked for");
-        log.note_published(self.pipeline.published_log());
-        let payload = &ingest.encoded;
-        let logged = match ingest.batch {
-            None => self.logs.append(log, reservation, RecordKind::Ingest, &[payload]),
-            Some(batch) => {
-                let header = batch::header(SeqNo(ingest.record.last().0 + 1), batch.count());
-                self.logs.append(log, reservation, RecordKind::Ingest, &[payload, &header, batch.body()])
-            }
-        };
-        logged.inspect_err(|e| self.fail(e))
+/// What an ingest leaves in the log, with the batch that comes along.
+fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<UnnumberedRecord> {
+    let mut payload = record.encode();
+    let mut numbers = smallvec![(0, 1)]; // it begins with its first number
+    check_record_bytes(payload.len() + batch.map_or(0, WriteBatch::len))?;
+    if let Some(batch) = batch {
+        numbers.push((payload.len(), record.shape().numbers + 1)); // as a batch does
+        payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
+        payload.extend_from_slice(batch.body());
     }
+    Ok(UnnumberedRecord { kind: RecordKind::Ingest, payload, numbers })
 }
 
 /// How a write would be admitted that may wait for no more than the ingest.
@@ -289,11 +274,14 @@ impl<'a> AtOnce<'a> {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::mpsc;
 
-    use vfs::MemoryVfs;
+    use base::ErrorKind;
+    use base::options::LogBacking;
+    use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
     use super::*;
-    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
+    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, TableWriter};
 
     #[test]
     fn a_record_that_no_log_takes_is_refused() {
@@ -303,20 +291,89 @@ mod tests {
         assert!(error.to_string().contains("4294967296 bytes"), "{error}");
     }
 
-    /// Before the gate is closed, that is: nobody waits while a memtable is made.
-    #[test]
-    fn memtables_over_a_batch_are_made_before_anything_is_locked() {
-        let vfs = MemoryVfs::new(1);
-        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).expect("a new database");
-        let other = db.create_family("other", FamilyOptions::default()).expect("created");
+    fn database(vfs: Arc<dyn Vfs>) -> Db {
+        Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("it opens")
+    }
+
+    /// A table of one key, prepared.
+    fn prepared(db: &Db, vfs: Arc<dyn Vfs>, mode: IngestMode) -> PreparedIngest {
         let file = PathBuf::from("/one.sst");
         let mut table = TableWriter::create(vfs, &file, &FamilyOptions::default()).expect("new");
         table.put(b"key", b"value").expect("a key");
         table.finish().expect("a table");
         let request = IngestRequest::new(db.default_family(), vec![file]);
-        let options = IngestOptions { mode: IngestMode::Blocking, ..IngestOptions::default() };
-        let prepared = db.prepare_ingest(&[request], &options, &IngestProgress::default()).expect("prepared");
+        let options = IngestOptions { mode, ..IngestOptions::default() };
+        db.prepare_ingest(&[request], &options, &IngestProgress::default()).expect("prepared")
+    }
+
+    /// What comes of a write behind an ingest whose thread has stopped, with its numbers and without its record.
+    fn put_behind(db: &Db, ingest: &mut Ingest) -> Result<()> {
+        let joined = db.core().join_ingest(ingest, None, &IngestOptions::default());
+        drop(joined.expect("nothing is in its way"));
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            scope
+                .spawn(move || sender.send(db.put(&db.default_family(), b"later", b"value", &WriteOptions::default())));
+            let written = receiver.recv_timeout(Duration::from_secs(20));
+            if written.is_err() {
+                let _ = db.core().land_own(&ingest.landing); // the writer is waited for in any case
+            }
+            written.expect("a writer does not wait for the ingest's thread")
+        })
+    }
+
+    #[test]
+    fn a_writer_writes_the_record_for_an_ingest_whose_thread_has_stopped() {
+        let vfs = MemoryVfs::new(1);
+        let db = database(vfs.clone());
+        let mut prepared = prepared(&db, vfs.clone(), IngestMode::Flushable);
+        let mut batch = WriteBatch::new();
+        batch.put(db.default_family().id(), b"beside", b"value");
+        let mut ingest = db.core().ingest_of(&prepared, Some(&batch)).expect("indexed");
+        put_behind(&db, &mut ingest).expect("written");
+        prepared.keep();
+        let keys: [&[u8]; 3] = [b"key", b"beside", b"later"];
+        let has_all = |db: &Db| {
+            let found = keys.map(|key| db.get(&db.default_family(), key, &ReadOptions::default()).expect("read"));
+            found.iter().all(|value| value.as_deref() == Some(b"value"))
+        };
+        assert!(has_all(&db));
+        assert!(db.core().landing.lock().is_some(), "the ingest's thread has still to come");
+        let landed_at = ingest.landing.done_at();
+        db.core().land_own(&ingest.landing).expect("nothing is left");
+        assert_eq!((ingest.landing.done_at(), db.core().landing.lock().is_none()), (landed_at, true));
+        let (numbers, image) = (db.core().pipeline.visible(), vfs.crash_clone(1, CrashPolicy::AllKept));
+        drop(ingest);
+        drop(db);
+        let db = database(image);
+        assert!(has_all(&db));
+        assert_eq!(db.core().pipeline.visible(), numbers, "it is in the log once");
+    }
+
+    #[test]
+    fn a_record_that_a_writer_cannot_write_fails_it_and_the_ingest() {
+        let faults = FaultVfs::new(MemoryVfs::new(1));
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.log_backing = LogBacking::Pwrite;
+        let db = Db::open("/db", &options).expect("a new database");
+        let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
+        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
+        // The writer's own record is the first.
+        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(2));
+        let error = put_behind(&db, &mut ingest).expect_err("it would never be visible");
+        assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}");
+        db.core().land_own(&ingest.landing).expect_err("nor the ingest");
+        prepared.keep();
+        db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect_err("nor anything after it");
+    }
+
+    /// Before the gate is closed, that is: nobody waits while a memtable is made.
+    #[test]
+    fn memtables_over_a_batch_are_made_before_anything_is_locked() {
+        let vfs = MemoryVfs::new(1);
+        let db = database(vfs.clone());
+        let other = db.create_family("other", FamilyOptions::default()).expect("created");
+        let prepared = prepared(&db, vfs, IngestMode::Blocking);
         let fresh_of = |families: &[&Arc<Family>]| {
             let mut batch = WriteBatch::new();
             families.iter().for_each(|family| batch.put(family.id(), b"key", b"beside"));

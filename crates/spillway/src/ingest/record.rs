@@ -94,12 +94,6 @@ impl IngestRecord {
         out
     }
 
-    /// Puts the first number into what [`encode`](Self::encode) made, before it was known.
-    pub fn renumber(encoded: &mut [u8], first: SeqNo) {
-        let place = encoded.first_chunk_mut().expect("a record begins with its first number");
-        *place = first.0.to_le_bytes();
-    }
-
     /// Decodes a record; returns what follows it, the batch that rides with the ingest.
     ///
     /// # Errors
@@ -265,7 +259,7 @@ mod tests {
         let mut late = record.encode();
         let renumbered = IngestRecord { first: SeqNo::MAX, ..record };
         assert_eq!(renumbered.encode().len(), alone, "as long whatever the number is");
-        IngestRecord::renumber(&mut late, SeqNo::MAX);
+        *late.first_chunk_mut().expect("it begins with its first number") = SeqNo::MAX.0.to_le_bytes();
         assert_eq!(late, renumbered.encode());
     }
 

@@ -100,13 +100,13 @@ impl IngestReport {
         }
     }
 
-    /// `finished` is when it was in the log, and did not keep later writes from being visible any more.
-    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, finished: Duration) {
+    /// `landed_at` is when it was in the log, and did not keep later writes from being visible any more.
+    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, landed_at: Duration) {
         (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
         (self.under, self.above) = (joined.under, families - joined.under);
         let LockTimes { joined_at, joined_for, in_vain_for } = joined.lock;
         self.locked_for = in_vain_for + joined_for;
-        self.held_up_for = in_vain_for + finished.saturating_sub(joined_at);
+        self.held_up_for = in_vain_for + landed_at.saturating_sub(joined_at);
     }
 }
 

@@ -304,6 +304,7 @@ impl Core {
             self.pipeline.wait_visible(before)?;
             let windows = &self.ingest_waits.windows;
             let (before_nanos, start) = (windows.total_nanos.load(Ordering::Relaxed), self.context.vfs.now());
+            self.land_for_others(); // its own thread may have lost its processor
             let looked = self.look_awake(start, || (self.pipeline.visible() >= last).then_some(()));
             self.pipeline.wait_visible(last)?;
             let wait = self.context.vfs.now().saturating_sub(start);

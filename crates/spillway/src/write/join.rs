@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use base::{Error, FamilyId, Result};
 use crossbeam_utils::Backoff;
-use log::Reservation;
 use parking_lot::MutexGuard;
 
 use crate::compaction::Span;
@@ -17,11 +16,12 @@ use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
-use crate::ingest::waits::{IngestNumbers, LockTurn, Window};
+use crate::ingest::waits::{IngestNumbers, LockTurn};
 use crate::write::admission::Waiter;
 use crate::write::given::Given;
+use crate::write::landing::{InLog, Landing, Told, Untold};
 use crate::write::logs::ActiveLog;
-use crate::write::pipeline::{KeyBounds, Ticket};
+use crate::write::pipeline::KeyBounds;
 use crate::write::staged::{Seam, Staged};
 
 /// An entry of a queue that gets its numbers when it joins.
@@ -62,8 +62,8 @@ impl Joining {
 pub(crate) struct JoinRequest<'a> {
     pub joining: &'a mut [Joining],
     pub numbers: u64,
-    /// Bytes of its log record; `None` for no record.
-    pub record_bytes: Option<usize>,
+    /// What is left of it then.
+    pub landing: &'a Arc<Landing>,
     /// What unfinished writes it is to be taken for by others that look.
     pub bounds: &'a [KeyBounds],
     pub waiter: Waiter,
@@ -73,14 +73,9 @@ pub(crate) struct JoinRequest<'a> {
     pub noted: &'a dyn Fn(&Given),
 }
 
-/// Space for a record.
-type InLog = (Arc<ActiveLog>, Reservation);
-
-/// A change that has numbers and stands in the queues.
+/// A change that has numbers and stands in the queues. It is to be [landed](Core::land_own).
 pub(crate) struct Joined<'a> {
-    pub ticket: Ticket,
     pub given: Given,
-    pub record: Option<InLog>,
     /// Ingests with smaller numbers.
     pub behind: IngestNumbers,
     /// Families in which it went under the mutable memtable.
@@ -88,9 +83,7 @@ pub(crate) struct Joined<'a> {
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
     pub lock: LockTimes,
-    /// Of an ingest: what writers wait for. To be closed once the change is in the log.
-    pub window: Option<Window>,
-    /// What it took the place of. To be dropped after that.
+    /// What it took the place of. To be dropped once the change is in the log.
     pub replaced: Replaced,
     /// Of range latches: to be dropped then, too.
     pub clearance: Clearance<'a>,
@@ -127,7 +120,15 @@ impl Core {
     ///
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
-    pub(crate) fn join_queues(&self, mut request: JoinRequest<'_>) -> Result<Joined<'_>> {
+    pub(crate) fn join_queues(&self, request: JoinRequest<'_>) -> Result<Joined<'_>> {
+        let landing = request.landing;
+        self.join_until_numbered(request).inspect_err(|_| {
+            self.take_landing_down(landing);
+            landing.set_window(None);
+        })
+    }
+
+    fn join_until_numbered(&self, mut request: JoinRequest<'_>) -> Result<Joined<'_>> {
         let backoff = Backoff::new();
         for joining in request.joining.iter_mut() {
             let mutable = joining.family.view().mutable.clone();
@@ -150,6 +151,7 @@ impl Core {
                 }
                 Err(retry) => retry,
             };
+            request.landing.set_window(None);
             in_vain_for += locked_for;
             if !request.waiter.is_writer {
                 self.ingest_waits.bound(in_vain_for);
@@ -166,7 +168,7 @@ impl Core {
                 }
                 Retry::LogFull(log) => {
                     clearance.give_back_pass();
-                    self.roll_log(&log, request.record_bytes.unwrap_or(0) as u64)?;
+                    self.roll_log(&log, request.landing.record_bytes().unwrap_or(0) as u64)?;
                 }
                 Retry::Fresh(at) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
             }
@@ -205,17 +207,21 @@ impl Core {
         clearance: &Clearance<'_>,
     ) -> Result<Result<Joined<'_>, (Retry, Duration)>> {
         let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
+        let untold = Untold::new();
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
+        self.post_landing(request.landing);
         let mut state = self.state.lock();
         if let Err(retry) = self.stage(request, &mut state, &mut replaced)? {
             return Ok(Err((retry, Duration::ZERO)));
         }
-        let window = (!request.waiter.is_writer).then(|| self.ingest_waits.open_window(self.context.vfs.processor()));
+        if !request.waiter.is_writer {
+            request.landing.set_window(Some(self.ingest_waits.open_window(self.context.vfs.processor())));
+        }
         let mut commit = self.commit.lock();
         let joined_at = self.context.vfs.now();
         let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
-        let (given, record) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
+        let (given, space) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
             Ok(given) => given,
             Err(retry) => {
                 return Ok(Err((retry, self.end_turn(turn, commit, joined_at))));
@@ -231,6 +237,7 @@ impl Core {
         for (joining, staged) in request.joining.iter().zip(&mut replaced.0) {
             self.place(joining, staged, &given, &mut state);
         }
+        request.landing.tell(untold, Told { given, ticket, space, joined_at });
         let joined_for = self.end_turn(turn, commit, joined_at);
         let mut begins_wait = false;
         for joining in request.joining.iter().filter(|joining| self.flushes_can_wait() && brings_ingest(joining)) {
@@ -242,18 +249,7 @@ impl Core {
         for (joining, _) in request.joining.iter_mut().zip(&replaced.0).filter(|(_, staged)| !staged.keeps_mutable()) {
             joining.fresh = None; // it is the mutable one
         }
-        Ok(Ok(Joined {
-            ticket,
-            given,
-            record,
-            behind,
-            under,
-            begins_wait,
-            lock,
-            window,
-            replaced,
-            clearance: Clearance::default(),
-        }))
+        Ok(Ok(Joined { given, behind, under, begins_wait, lock, replaced, clearance: Clearance::default() }))
     }
 
     /// Lets go of the commit lock; returns how long that was held.
@@ -322,14 +318,14 @@ impl Core {
         let before = commit.last_seq;
         let last = before.checked_add(request.numbers).ok_or_else(exhausted)?;
         // The last step that can fail: space that is reserved is filled.
-        let record = match request.record_bytes.map(|bytes| log.file.try_reserve(bytes)) {
+        let space = match request.landing.record_bytes().map(|bytes| log.file.try_reserve(bytes)) {
             None => None,
             Some(Some(reservation)) => Some((log, reservation)),
             Some(None) => return Ok(Err(Retry::LogFull(log))),
         };
         assert!(last > before, "sequence numbers only grow (S1, S3)");
-        let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
-        Ok(Ok((Given { before, last, log_end }, record)))
+        let log_end = space.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
+        Ok(Ok((Given { before, last, log_end }, space)))
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.

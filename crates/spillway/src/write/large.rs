@@ -9,14 +9,16 @@ use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::RecordKind;
+use smallvec::smallvec;
 
 use crate::core::{Core, FamilySet};
 use crate::flush::held::HeldMemtable;
 use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part, Waiter};
 use crate::write::batch::{self, WriteBatch};
-use crate::write::commit::{Unfinished, entries_of};
+use crate::write::commit::entries_of;
 use crate::write::join::{JoinRequest, Joined, Joining, Joins};
+use crate::write::landing::{Landing, UnnumberedRecord};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
 
@@ -81,20 +83,14 @@ impl Core {
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
         let joining = self.joining_of(batch, &parts, memtables);
-        let joined = joining.and_then(|joining| self.commit_large((batch, options), &parts, joining, file.as_ref()));
+        let landing = Landing::new(file.as_ref().map(|file| record_of(batch, &parts, file)));
+        let joined =
+            joining.and_then(|joining| self.commit_large((batch, options), &parts, joining, (&landing, file.as_ref())));
         if let (Err(_), Some(file)) = (&joined, &file) {
             self.logs.discard(file); // no record names it
         }
         let joined = joined?;
-        let unfinished = Unfinished::new(self, joined.ticket);
-        if let (Some((log, reservation)), Some(file)) = (&joined.record, &file) {
-            let mut record = record_of(batch, &parts, file);
-            record.first = SeqNo(joined.given.before.0 + 1);
-            log.note_published(self.pipeline.published_log());
-            let logged = self.logs.append(log, reservation, RecordKind::LargeBatch, &[&record.encode()]);
-            logged.inspect_err(|e| self.fail(e))?;
-        }
-        unfinished.finish();
+        self.land_own(&landing)?;
         self.settle_views(parts.iter().map(|part| part.family.id()));
         drop((joined.replaced, joined.clearance));
         let last = joined.given.last;
@@ -181,13 +177,13 @@ impl Core {
         (batch, options): (&WriteBatch, &WriteOptions),
         parts: &[Part<'_>],
         mut joining: Vec<Joining>,
-        file: Option<&Arc<ActiveLog>>,
+        (landing, file): (&Arc<Landing>, Option<&Arc<ActiveLog>>),
     ) -> Result<Joined<'_>> {
         let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
         self.join_queues(JoinRequest {
             joining: &mut joining,
             numbers: u64::from(batch.count()),
-            record_bytes: file.map(|file| record_of(batch, parts, file).encode().len()),
+            landing,
             bounds: &bounds,
             waiter: Waiter::of_write(options),
             latch: None,
@@ -214,9 +210,11 @@ fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
 }
 
 /// The record that commits a batch, but for its number.
-fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> LargeBatchRecord {
+fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> UnnumberedRecord {
     let families = parts.iter().map(|part| part.family.id()).collect();
-    LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families }
+    let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
+    // It begins with its first number.
+    UnnumberedRecord { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] }
 }
 
 /// A memtable that has room for a batch's part in a family, filled with it.

@@ -12,7 +12,7 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
+    BackingChoice, FILE_HEADER_BYTES, Frame, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
     Reservation,
 };
 use parking_lot::{Condvar, Mutex};
@@ -363,6 +363,11 @@ impl Logs {
     /// Fills a reservation. Parallel with other writers (C2).
     pub fn append(&self, log: &ActiveLog, at: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
         log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
+    }
+
+    /// As [`append`](Self::append), with a frame: another thread may fill the same reservation with the same bytes.
+    pub fn append_framed(&self, log: &ActiveLog, at: &Reservation, frame: &Frame, parts: &[&[u8]]) -> Result<()> {
+        log.file.append_framed(at, frame, parts).inspect_err(|e| self.fail(e))
     }
 
     /// Whether everything before `target` survives power loss already.

@@ -11,6 +11,7 @@ mod counted;
 mod eager;
 pub(crate) mod given;
 pub(crate) mod join;
+pub(crate) mod landing;
 pub(crate) mod large;
 mod live_logs;
 pub(crate) mod logs;

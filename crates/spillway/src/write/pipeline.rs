@@ -5,6 +5,7 @@
 //! - Slots `[head, tail)` are in flight; only the holder of the commit lock moves `tail`.
 //! - A slot's fields are written before it is handed out, and not again before `head` has passed it.
 //! - `head` passes a slot by its own writer's store while the slot is not marked done, by anyone's exchange once it is.
+//! - A slot's mark only grows; of a write that several may finish it is the only way.
 //!
 //! `loom_tests.rs` runs this code through every order in which threads can meet.
 
@@ -29,7 +30,8 @@ pub type LogPosition = u64;
 struct Slot {
     last_seq: AtomicU64,
     log_end: AtomicU64,
-    /// `ticket + 1` once the writer is done and left it to others to publish it; what it held before otherwise.
+    /// `ticket + 1` once the write is done, where its writer does not publish it as the oldest; what it held before
+    /// otherwise.
     done: AtomicU64,
     bounds: StoredBounds,
 }
@@ -132,12 +134,24 @@ impl Pipeline {
     /// Says that the write is in the log and in the memtables, and publishes all that can be.
     pub fn finish(&self, ticket: Ticket) {
         let slot = self.slot(ticket.0);
-        let mut advanced = self.head.load(Ordering::Acquire) == ticket.0;
-        if advanced {
+        let is_oldest = self.head.load(Ordering::Acquire) == ticket.0;
+        if is_oldest {
             self.publish_as_oldest(ticket.0, slot);
         } else {
             slot.done.store(ticket.0 + 1, Ordering::Release);
         }
+        self.publish_all_done(is_oldest);
+    }
+
+    /// As [`finish`](Self::finish), where several threads may say so of one write, at any time, and none calls `finish`.
+    pub fn finish_among_others(&self, ticket: Ticket) {
+        // Whoever comes late leaves what a later write put there: the slot is handed out again once this was.
+        self.slot(ticket.0).done.fetch_max(ticket.0 + 1, Ordering::Release);
+        self.publish_all_done(false);
+    }
+
+    /// Publishes what can be, and wakes who waits for that, or for what was published before.
+    fn publish_all_done(&self, mut advanced: bool) {
         loop {
             // Of two writers, one that moved `head` and one that marked its slot, at least one sees what the other did;
             // of a publisher and a sleeper likewise.

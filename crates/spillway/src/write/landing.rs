@@ -1,0 +1,200 @@
+//! What is left of a change that joins the queues once it has numbers: its record is written, and it is published. All later
+//! writes become visible behind that, and the thread whose change it is may have lost its processor. So whoever would wait
+//! does it instead: each step comes to the same however many take it, and whenever. Keeps C2, C4, D1, S1.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base::{Error, Result};
+use log::{Frame, RecordKind, Reservation};
+use once_cell::race::OnceBox;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::core::Core;
+use crate::ingest::waits::Window;
+use crate::write::commit::Unfinished;
+use crate::write::given::Given;
+use crate::write::logs::ActiveLog;
+use crate::write::pipeline::Ticket;
+
+/// Others write a longer record no sooner than they would be done waiting for it.
+const SHORT_BYTES: usize = 16 << 10;
+
+/// Space for a record.
+pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
+
+/// A record whose numbers are not known yet.
+pub(crate) struct UnnumberedRecord {
+    pub kind: RecordKind,
+    pub payload: Vec<u8>,
+    /// Where in it a number is to be put, in eight bytes, and how far that is above the last number before the change.
+    pub numbers: SmallVec<[(usize, u64); 2]>,
+}
+
+impl UnnumberedRecord {
+    fn numbered(&self, given: &Given) -> Vec<u8> {
+        let mut payload = self.payload.clone();
+        for &(at, above) in &self.numbers {
+            let place = payload.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut());
+            *place.expect("a place in the payload") = (given.before.0 + above).to_le_bytes();
+        }
+        payload
+    }
+}
+
+/// What a change was told under the commit lock.
+pub(crate) struct Told {
+    pub given: Given,
+    pub ticket: Ticket,
+    /// `None` where it has no record.
+    pub space: Option<InLog>,
+    /// When it took the lock.
+    pub joined_at: Duration,
+}
+
+/// To be told under the commit lock, where nothing is to be asked for: memory included.
+pub(crate) struct Untold(Box<Option<Told>>);
+
+impl Untold {
+    pub fn new() -> Self {
+        Untold(Box::new(None))
+    }
+}
+
+/// The rest of a change.
+pub(crate) struct Landing {
+    record: Option<UnnumberedRecord>,
+    told: OnceBox<Option<Told>>,
+    /// Of the record: as the first made it who wrote that.
+    frame: OnceBox<Frame>,
+    /// What writers wait for, of an ingest; until it ends.
+    window: Mutex<Option<Window>>,
+    /// When the first was done with it, in nanoseconds; 0 until then.
+    done_nanos: AtomicU64,
+    /// Why its record is not in the log.
+    failed: OnceLock<Error>,
+}
+
+impl Landing {
+    pub fn new(record: Option<UnnumberedRecord>) -> Arc<Self> {
+        Arc::new(Landing {
+            record,
+            told: OnceBox::new(),
+            frame: OnceBox::new(),
+            window: Mutex::new(None),
+            done_nanos: AtomicU64::new(0),
+            failed: OnceLock::new(),
+        })
+    }
+
+    /// Of its record; `None` where it has none.
+    pub fn record_bytes(&self) -> Option<usize> {
+        self.record.as_ref().map(|record| record.payload.len())
+    }
+
+    /// What writers wait for begins, or ended with nothing done.
+    pub fn set_window(&self, window: Option<Window>) {
+        let before = std::mem::replace(&mut *self.window.lock(), window);
+        drop(before); // off the lock
+    }
+
+    /// From here on anybody may do what is left. Under the commit lock.
+    pub fn tell(&self, mut untold: Untold, told: Told) {
+        *untold.0 = Some(told);
+        assert!(self.told.set(untold.0).is_ok(), "a change is numbered once");
+    }
+
+    fn told(&self) -> Option<&Told> {
+        self.told.get()?.as_ref()
+    }
+
+    /// When it was done.
+    pub fn done_at(&self) -> Option<Duration> {
+        let nanos = self.done_nanos.load(Ordering::Acquire);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+
+    fn note_done(&self, now: Duration) {
+        let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let _ = self.done_nanos.compare_exchange(0, nanos, Ordering::AcqRel, Ordering::Relaxed); // another was first
+    }
+
+    fn is_short(&self) -> bool {
+        self.record_bytes().is_none_or(|bytes| bytes <= SHORT_BYTES)
+    }
+}
+
+impl Core {
+    /// Has others find what is left of a change, from before it is numbered. Under `ingesting`: what was there is done with
+    /// first, so that there is no more than one that is not.
+    pub(crate) fn post_landing(&self, landing: &Arc<Landing>) {
+        let before = self.landing.lock().clone();
+        if let Some(before) = before {
+            let _ = self.land(&before); // its own thread tells of an error
+        }
+        *self.landing.lock() = Some(landing.clone());
+    }
+
+    /// Has nobody find it any more: it holds a log.
+    pub(crate) fn take_landing_down(&self, landing: &Arc<Landing>) {
+        let posted = self.landing.lock().take_if(|posted| Arc::ptr_eq(posted, landing));
+        drop(posted); // off the lock
+    }
+
+    /// Does what is left of a change that was numbered, for the thread whose change it is.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database takes no more writes.
+    pub(crate) fn land_own(&self, landing: &Arc<Landing>) -> Result<()> {
+        let told = landing.told().expect("a change has numbers before it lands");
+        let unfinished = Unfinished::new(self, told.ticket);
+        let landed = self.land(landing);
+        self.take_landing_down(landing);
+        landed?;
+        unfinished.landed();
+        Ok(())
+    }
+
+    /// Does what is left of the change that was posted last, for a writer behind it.
+    pub(crate) fn land_for_others(&self) {
+        let posted = self.landing.try_lock().and_then(|posted| posted.clone());
+        if let Some(landing) = posted.filter(|landing| landing.is_short()) {
+            let _ = self.land(&landing); // its own thread tells of an error
+        }
+    }
+
+    /// Does what is left of a change, unless it has no numbers yet.
+    ///
+    /// # Errors
+    /// `Io`, sticky: nothing behind it will ever be visible.
+    pub(crate) fn land(&self, landing: &Landing) -> Result<()> {
+        let Some(told) = landing.told().filter(|_| landing.done_at().is_none()) else { return Ok(()) };
+        if let Some(error) = landing.failed.get() {
+            return Err(error.clone());
+        }
+        let written = self.write_record(landing, told);
+        let now = self.context.vfs.now();
+        match &written {
+            Ok(()) => {
+                self.pipeline.finish_among_others(told.ticket);
+                landing.note_done(now);
+            }
+            Err(error) => {
+                let _ = landing.failed.set(error.clone()); // another's is as good
+                self.fail_numbered(error);
+            }
+        }
+        let window = landing.window.lock().take();
+        window.into_iter().for_each(|window| window.close(now.saturating_sub(told.joined_at)));
+        written
+    }
+
+    fn write_record(&self, landing: &Landing, told: &Told) -> Result<()> {
+        let (Some(record), Some((log, reservation))) = (&landing.record, &told.space) else { return Ok(()) };
+        log.note_published(self.pipeline.published_log());
+        let frame = landing.frame.get_or_init(|| Box::new(log.file.frame(reservation, record.kind)));
+        self.logs.append_framed(log, reservation, frame, &[&record.numbered(&told.given)])
+    }
+}
