@@ -144,6 +144,10 @@ impl Core {
         let mut in_vain_for = Duration::ZERO;
         loop {
             self.check_writable()?;
+            if !request.waiter.is_writer && request.latch.is_none() {
+                // So as not to be interrupted under the lock.
+                self.context.pace.rest_beside_writers();
+            }
             let (retry, locked_for) = match self.try_join(&mut request, &clearance)? {
                 Ok(mut joined) => {
                     (joined.lock.in_vain_for, joined.clearance) = (in_vain_for, clearance);
