@@ -59,7 +59,7 @@ impl Default for LogConfig {
     }
 }
 
-/// Space for one record, to be filled by whoever asked for it. One that is never filled ends the log there.
+/// Space for one record, to be filled. One that is never filled ends the log there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     offset: u64,
@@ -265,8 +265,8 @@ impl LogFile {
         }
     }
 
-    /// Fills a reservation with the bytes of `parts`, one behind the other. Many may do so at once; each reservation
-    /// is filled once.
+    /// Fills a reservation with the bytes of `parts`, one behind the other. Many may do so at once; each fills
+    /// its own.
     ///
     /// # Errors
     /// `Io` (positional writes only): what lies there is unknown, and recovery would end the log there.

@@ -123,7 +123,7 @@ fn write_twice(vfs: &dyn Vfs, path: PathBuf, backing: BackingChoice) {
             assert!(log.ensure(bytes.len()).unwrap());
             let reservation = log.try_reserve(bytes.len()).unwrap();
             let frame = log.frame(&reservation, RecordKind::Batch);
-            sender.send((reservation.clone(), frame, bytes.clone())).unwrap();
+            sender.send((reservation, frame, bytes.clone())).unwrap();
             log.append_framed(&reservation, &frame, &[&bytes]).unwrap();
             log.publish(reservation.end());
             if index % 64 == 0 {

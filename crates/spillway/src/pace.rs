@@ -144,10 +144,14 @@ impl Pace {
 
     /// Sleeps a little, beside writers; for whoever is about to have them wait for some microseconds. Linux takes the processor
     /// for a waking writer from a thread that was at work four times as often as from one that has just slept.
-    pub fn rest_beside_writers(&self) {
-        if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
+    ///
+    /// Returns whether there are writers.
+    pub fn rest_beside_writers(&self) -> bool {
+        let beside_writers = self.is_on && self.is_beside_writers(micros(self.vfs.now()));
+        if beside_writers {
             self.vfs.sleep(SHORTEST_SLEEP);
         }
+        beside_writers
     }
 
     /// For a job of that class.

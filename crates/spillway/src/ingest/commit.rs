@@ -105,12 +105,11 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        self.logs.make_end_present(ingest.landing.record_bytes().unwrap_or(0));
         let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
         prepared.keep(); // others may have it logged by now
         // Until it has landed later writes wait to be visible: what need not be done before is done behind it.
         self.land_own(&ingest.landing)?;
-        let landed_at = ingest.landing.done_at().unwrap_or(joined.lock.joined_at);
+        let landed_at = ingest.landing.done_at().expect("it has landed");
         report.note_joined(&joined, ingest.joining.len(), landed_at);
         // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
         self.context.vfs.yield_now();

@@ -19,7 +19,7 @@ use crate::ingest::overlap::Coverage;
 use crate::ingest::waits::{IngestNumbers, LockTurn};
 use crate::write::admission::Waiter;
 use crate::write::given::Given;
-use crate::write::landing::{InLog, Landing, Told, Untold};
+use crate::write::landing::{InLog, Landing, Posted, Told, Untold};
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::KeyBounds;
 use crate::write::staged::{Seam, Staged};
@@ -121,11 +121,10 @@ impl Core {
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
     pub(crate) fn join_queues(&self, request: JoinRequest<'_>) -> Result<Joined<'_>> {
-        let landing = request.landing;
-        self.join_until_numbered(request).inspect_err(|_| {
-            self.take_landing_down(landing);
-            landing.set_window(None);
-        })
+        let posted = Posted { core: self, landing: request.landing };
+        let joined = self.join_until_numbered(request)?;
+        posted.stays();
+        Ok(joined)
     }
 
     fn join_until_numbered(&self, mut request: JoinRequest<'_>) -> Result<Joined<'_>> {
@@ -140,14 +139,13 @@ impl Core {
                 self.make_fresh(joining)?;
             }
         }
+        if !request.waiter.is_writer {
+            self.get_ready(&request);
+        }
         let mut clearance = Clearance::default();
         let mut in_vain_for = Duration::ZERO;
         loop {
             self.check_writable()?;
-            if !request.waiter.is_writer && request.latch.is_none() {
-                // So as not to be interrupted under the lock.
-                self.context.pace.rest_beside_writers();
-            }
             let (retry, locked_for) = match self.try_join(&mut request, &clearance)? {
                 Ok(mut joined) => {
                     (joined.lock.in_vain_for, joined.clearance) = (in_vain_for, clearance);
@@ -176,6 +174,16 @@ impl Core {
                 }
                 Retry::Fresh(at) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
             }
+        }
+    }
+
+    /// So that nothing keeps an ingest that has the commit lock, for which writers wait. Right before it is taken.
+    fn get_ready(&self, request: &JoinRequest<'_>) {
+        let record_bytes = request.landing.record_bytes().unwrap_or(0);
+        self.logs.make_end_present(record_bytes);
+        // Who has a latch stops the writers that overlap: not for longer than need be.
+        if request.latch.is_none() && self.context.pace.rest_beside_writers() {
+            self.logs.make_end_present(record_bytes); // a sync may have made it read-only again
         }
     }
 
@@ -215,6 +223,7 @@ impl Core {
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
         self.post_landing(request.landing);
+        self.check_writable()?; // the one before may have failed
         let mut state = self.state.lock();
         if let Err(retry) = self.stage(request, &mut state, &mut replaced)? {
             return Ok(Err((retry, Duration::ZERO)));

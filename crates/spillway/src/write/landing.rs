@@ -1,6 +1,7 @@
 //! What is left of a change that joins the queues once it has numbers: its record is written, and it is published. All later
-//! writes become visible behind that, and the thread whose change it is may have lost its processor. So whoever would wait
-//! does it instead: each step comes to the same however many take it, and whenever. Keeps C2, C4, D1, S1.
+//! writes become visible behind that, and the thread whose change it is may have lost its processor. So a writer behind an
+//! ingest does it instead, where the record is short, and so does whoever joins the queues next: each step comes to the same
+//! however many take it, and whenever. Keeps C2, C4, D1, S1.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,8 +20,10 @@ use crate::write::given::Given;
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::Ticket;
 
-/// Others write a longer record no sooner than they would be done waiting for it.
+/// A longer record others leave to its own thread: they would be busy for long, with what that may be doing.
 const SHORT_BYTES: usize = 16 << 10;
+
+const NUMBER_BYTES: usize = 8;
 
 /// Space for a record.
 pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
@@ -29,18 +32,26 @@ pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
 pub(crate) struct UnnumberedRecord {
     pub kind: RecordKind,
     pub payload: Vec<u8>,
-    /// Where in it a number is to be put, in eight bytes, and how far that is above the last number before the change.
+    /// Where in it numbers are to be put, in order, and how far each is above the last number before the change.
     pub numbers: SmallVec<[(usize, u64); 2]>,
 }
 
 impl UnnumberedRecord {
-    fn numbered(&self, given: &Given) -> Vec<u8> {
-        let mut payload = self.payload.clone();
-        for &(at, above) in &self.numbers {
-            let place = payload.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut());
-            *place.expect("a place in the payload") = (given.before.0 + above).to_le_bytes();
+    fn numbers(&self, given: &Given) -> SmallVec<[[u8; NUMBER_BYTES]; 2]> {
+        self.numbers.iter().map(|&(_, above)| (given.before.0 + above).to_le_bytes()).collect()
+    }
+
+    /// Its bytes, piece by piece: the payload is not copied, for which writers would wait.
+    fn with<'a>(&'a self, numbers: &'a [[u8; NUMBER_BYTES]]) -> SmallVec<[&'a [u8]; 5]> {
+        let mut parts = SmallVec::new();
+        let mut from = 0;
+        for (&(at, _), number) in self.numbers.iter().zip(numbers) {
+            parts.push(self.payload.get(from..at).expect("places in the payload, in order"));
+            parts.push(&number[..]);
+            from = at + NUMBER_BYTES;
         }
-        payload
+        parts.push(self.payload.get(from..).expect("a place in the payload"));
+        parts
     }
 }
 
@@ -127,18 +138,16 @@ impl Landing {
 }
 
 impl Core {
-    /// Has others find what is left of a change, from before it is numbered. Under `ingesting`: what was there is done with
-    /// first, so that there is no more than one that is not.
+    /// Has others find what is left of a change, from before it is numbered. Under `ingesting`. What is left of the one before
+    /// is done first, or left to its own thread.
     pub(crate) fn post_landing(&self, landing: &Arc<Landing>) {
-        let before = self.landing.lock().clone();
-        if let Some(before) = before {
-            let _ = self.land(&before); // its own thread tells of an error
-        }
-        *self.landing.lock() = Some(landing.clone());
+        self.land_for_others();
+        let before = self.landing.lock().replace(landing.clone());
+        drop(before); // off the lock
     }
 
     /// Has nobody find it any more: it holds a log.
-    pub(crate) fn take_landing_down(&self, landing: &Arc<Landing>) {
+    fn take_landing_down(&self, landing: &Arc<Landing>) {
         let posted = self.landing.lock().take_if(|posted| Arc::ptr_eq(posted, landing));
         drop(posted); // off the lock
     }
@@ -148,16 +157,15 @@ impl Core {
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
     pub(crate) fn land_own(&self, landing: &Arc<Landing>) -> Result<()> {
+        let _posted = Posted { core: self, landing };
         let told = landing.told().expect("a change has numbers before it lands");
         let unfinished = Unfinished::new(self, told.ticket);
-        let landed = self.land(landing);
-        self.take_landing_down(landing);
-        landed?;
+        self.land(landing)?;
         unfinished.landed();
         Ok(())
     }
 
-    /// Does what is left of the change that was posted last, for a writer behind it.
+    /// Does what is left of the change that was posted last, for whoever is behind it.
     pub(crate) fn land_for_others(&self) {
         let posted = self.landing.try_lock().and_then(|posted| posted.clone());
         if let Some(landing) = posted.filter(|landing| landing.is_short()) {
@@ -168,23 +176,26 @@ impl Core {
     /// Does what is left of a change, unless it has no numbers yet.
     ///
     /// # Errors
-    /// `Io`, sticky: nothing behind it will ever be visible.
-    pub(crate) fn land(&self, landing: &Landing) -> Result<()> {
+    /// `Io`, sticky: the database takes no more writes.
+    fn land(&self, landing: &Landing) -> Result<()> {
         let Some(told) = landing.told().filter(|_| landing.done_at().is_none()) else { return Ok(()) };
         if let Some(error) = landing.failed.get() {
             return Err(error.clone());
         }
         let written = self.write_record(landing, told);
-        let now = self.context.vfs.now();
         match &written {
-            Ok(()) => {
-                self.pipeline.finish_among_others(told.ticket);
-                landing.note_done(now);
-            }
+            Ok(()) => self.pipeline.finish_among_others(told.ticket),
+            // Another wrote the same, all of it.
+            Err(_) if landing.done_at().is_some() => return Ok(()),
             Err(error) => {
                 let _ = landing.failed.set(error.clone()); // another's is as good
+                self.logs.fail(error);
                 self.fail_numbered(error);
             }
+        }
+        let now = self.context.vfs.now();
+        if written.is_ok() {
+            landing.note_done(now);
         }
         let window = landing.window.lock().take();
         window.into_iter().for_each(|window| window.close(now.saturating_sub(told.joined_at)));
@@ -195,6 +206,63 @@ impl Core {
         let (Some(record), Some((log, reservation))) = (&landing.record, &told.space) else { return Ok(()) };
         log.note_published(self.pipeline.published_log());
         let frame = landing.frame.get_or_init(|| Box::new(log.file.frame(reservation, record.kind)));
-        self.logs.append_framed(log, reservation, frame, &[&record.numbered(&told.given)])
+        log.file.append_framed(reservation, frame, &record.with(&record.numbers(&told.given)))
+    }
+}
+
+/// While others may find a landing. Whatever becomes of it, by a panic too, nobody finds it after that, nor sleeps for it.
+pub(crate) struct Posted<'a> {
+    pub core: &'a Core,
+    pub landing: &'a Arc<Landing>,
+}
+
+impl Posted<'_> {
+    /// It was numbered: others may find it until it has [landed](Core::land_own).
+    pub fn stays(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Posted<'_> {
+    fn drop(&mut self) {
+        self.core.take_landing_down(self.landing);
+        self.landing.set_window(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use base::SeqNo;
+    use smallvec::smallvec;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::{Db, OpenOptions};
+
+    #[test]
+    fn numbers_are_put_where_they_belong() {
+        let payload = (0..30).collect();
+        let record = UnnumberedRecord { kind: RecordKind::Ingest, payload, numbers: smallvec![(0, 1), (17, 3)] };
+        let given = Given { before: SeqNo(0x100), last: SeqNo(0x103), log_end: 0 };
+        let bytes = record.with(&record.numbers(&given)).concat();
+        let expected =
+            [&0x101u64.to_le_bytes()[..], &record.payload[8..17], &0x103u64.to_le_bytes(), &record.payload[25..]];
+        assert_eq!(bytes, expected.concat());
+    }
+
+    #[test]
+    fn a_change_that_comes_to_nothing_leaves_nothing_to_find_or_to_sleep_for() {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("a new database");
+        let (core, landing) = (db.core(), Landing::new(None));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _posted = Posted { core, landing: &landing };
+            core.post_landing(&landing);
+            landing.set_window(Some(core.ingest_waits.open_window(None)));
+            panic!("on its way");
+        }));
+        assert!(panicked.is_err() && core.landing.lock().is_none() && landing.window.lock().is_none());
     }
 }

@@ -12,7 +12,7 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    BackingChoice, FILE_HEADER_BYTES, Frame, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
+    BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
     Reservation,
 };
 use parking_lot::{Condvar, Mutex};
@@ -365,11 +365,6 @@ impl Logs {
         log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
     }
 
-    /// As [`append`](Self::append), with a frame: another thread may fill the same reservation with the same bytes.
-    pub fn append_framed(&self, log: &ActiveLog, at: &Reservation, frame: &Frame, parts: &[&[u8]]) -> Result<()> {
-        log.file.append_framed(at, frame, parts).inspect_err(|e| self.fail(e))
-    }
-
     /// Whether everything before `target` survives power loss already.
     pub fn is_synced_through(&self, target: LogPosition) -> bool {
         self.synced.load(Ordering::Acquire) >= target
@@ -455,7 +450,8 @@ impl Logs {
         self.failed.get().cloned().map_or(Ok(()), Err)
     }
 
-    fn fail(&self, error: &Error) {
+    /// No log is written or synced any more.
+    pub fn fail(&self, error: &Error) {
         let _ = self.failed.set(error.clone()); // the first failure is the one to report
     }
 }
