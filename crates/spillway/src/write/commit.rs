@@ -185,11 +185,6 @@ impl<'a> Unfinished<'a> {
             self.core.pipeline.finish(ticket);
         }
     }
-
-    /// It is so, and another may have said it.
-    pub fn landed(mut self) {
-        self.ticket = None;
-    }
 }
 
 impl Drop for Unfinished<'_> {

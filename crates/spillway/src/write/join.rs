@@ -153,7 +153,7 @@ impl Core {
                 }
                 Err(retry) => retry,
             };
-            request.landing.set_window(None);
+            request.landing.end_window();
             in_vain_for += locked_for;
             if !request.waiter.is_writer {
                 self.ingest_waits.bound(in_vain_for);
@@ -177,7 +177,7 @@ impl Core {
         }
     }
 
-    /// So that nothing keeps an ingest that has the commit lock, for which writers wait. Right before it is taken.
+    /// So that nothing keeps an ingest that has the commit lock, for which writers wait. Right before that is first tried for.
     fn get_ready(&self, request: &JoinRequest<'_>) {
         let record_bytes = request.landing.record_bytes().unwrap_or(0);
         self.logs.make_end_present(record_bytes);
@@ -229,7 +229,7 @@ impl Core {
             return Ok(Err((retry, Duration::ZERO)));
         }
         if !request.waiter.is_writer {
-            request.landing.set_window(Some(self.ingest_waits.open_window(self.context.vfs.processor())));
+            request.landing.open_window(self.ingest_waits.open_window(self.context.vfs.processor()));
         }
         let mut commit = self.commit.lock();
         let joined_at = self.context.vfs.now();

@@ -3,7 +3,7 @@
 //! ingest does it instead, where the record is short, and so does whoever joins the queues next: each step comes to the same
 //! however many take it, and whenever. Keeps C2, C4, D1, S1.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use smallvec::SmallVec;
 
 use crate::core::Core;
 use crate::ingest::waits::Window;
-use crate::write::commit::Unfinished;
 use crate::write::given::Given;
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::Ticket;
@@ -82,6 +81,8 @@ pub(crate) struct Landing {
     frame: OnceBox<Frame>,
     /// What writers wait for, of an ingest; until it ends.
     window: Mutex<Option<Window>>,
+    /// One wrote the record.
+    is_written: AtomicBool,
     /// When the first was done with it, in nanoseconds; 0 until then.
     done_nanos: AtomicU64,
     /// Why its record is not in the log.
@@ -95,6 +96,7 @@ impl Landing {
             told: OnceBox::new(),
             frame: OnceBox::new(),
             window: Mutex::new(None),
+            is_written: AtomicBool::new(false),
             done_nanos: AtomicU64::new(0),
             failed: OnceLock::new(),
         })
@@ -105,10 +107,19 @@ impl Landing {
         self.record.as_ref().map(|record| record.payload.len())
     }
 
-    /// What writers wait for begins, or ended with nothing done.
-    pub fn set_window(&self, window: Option<Window>) {
-        let before = std::mem::replace(&mut *self.window.lock(), window);
+    /// What writers wait for begins.
+    pub fn open_window(&self, window: Window) {
+        let before = self.window.lock().replace(window);
         drop(before); // off the lock
+    }
+
+    /// It ended: with the change done, or with nothing done.
+    pub fn end_window(&self) {
+        let window = self.window.lock().take();
+        match (window, self.done_at(), self.told()) {
+            (Some(window), Some(done_at), Some(told)) => window.close(done_at.saturating_sub(told.joined_at)),
+            (window, ..) => drop(window),
+        }
     }
 
     /// From here on anybody may do what is left. Under the commit lock.
@@ -141,9 +152,10 @@ impl Core {
     /// Has others find what is left of a change, from before it is numbered. Under `ingesting`. What is left of the one before
     /// is done first, or left to its own thread.
     pub(crate) fn post_landing(&self, landing: &Arc<Landing>) {
-        self.land_for_others();
         let before = self.landing.lock().replace(landing.clone());
-        drop(before); // off the lock
+        if let Some(before) = before.filter(|before| before.is_short()) {
+            let _ = self.land(&before); // its own thread tells of an error
+        }
     }
 
     /// Has nobody find it any more: it holds a log.
@@ -157,12 +169,9 @@ impl Core {
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
     pub(crate) fn land_own(&self, landing: &Arc<Landing>) -> Result<()> {
+        assert!(landing.told().is_some(), "a change has numbers before it lands");
         let _posted = Posted { core: self, landing };
-        let told = landing.told().expect("a change has numbers before it lands");
-        let unfinished = Unfinished::new(self, told.ticket);
-        self.land(landing)?;
-        unfinished.landed();
-        Ok(())
+        self.land(landing)
     }
 
     /// Does what is left of the change that was posted last, for whoever is behind it.
@@ -182,24 +191,22 @@ impl Core {
         if let Some(error) = landing.failed.get() {
             return Err(error.clone());
         }
-        let written = self.write_record(landing, told);
-        match &written {
-            Ok(()) => self.pipeline.finish_among_others(told.ticket),
-            // Another wrote the same, all of it.
-            Err(_) if landing.done_at().is_some() => return Ok(()),
+        match self.write_record(landing, told) {
+            Ok(()) => landing.is_written.store(true, Ordering::Release),
+            // Another wrote the same, all of it, and is about to publish it.
+            Err(_) if landing.is_written.load(Ordering::Acquire) => {}
             Err(error) => {
                 let _ = landing.failed.set(error.clone()); // another's is as good
-                self.logs.fail(error);
-                self.fail_numbered(error);
+                self.logs.fail(&error);
+                self.fail_numbered(&error);
+                landing.end_window();
+                return Err(error);
             }
         }
-        let now = self.context.vfs.now();
-        if written.is_ok() {
-            landing.note_done(now);
-        }
-        let window = landing.window.lock().take();
-        window.into_iter().for_each(|window| window.close(now.saturating_sub(told.joined_at)));
-        written
+        self.pipeline.finish_among_others(told.ticket);
+        landing.note_done(self.context.vfs.now());
+        landing.end_window();
+        Ok(())
     }
 
     fn write_record(&self, landing: &Landing, told: &Told) -> Result<()> {
@@ -210,7 +217,7 @@ impl Core {
     }
 }
 
-/// While others may find a landing. Whatever becomes of it, by a panic too, nobody finds it after that, nor sleeps for it.
+/// While others may find a landing. Whatever becomes of it, by a panic too, nobody finds it after that, nor waits for it.
 pub(crate) struct Posted<'a> {
     pub core: &'a Core,
     pub landing: &'a Arc<Landing>,
@@ -226,7 +233,11 @@ impl Posted<'_> {
 impl Drop for Posted<'_> {
     fn drop(&mut self) {
         self.core.take_landing_down(self.landing);
-        self.landing.set_window(None);
+        let (is_numbered, is_done) = (self.landing.told().is_some(), self.landing.done_at().is_some());
+        if is_numbered && !is_done && self.landing.failed.get().is_none() {
+            self.core.fail_numbered(&Error::read_only("a change failed after it was numbered"));
+        }
+        self.landing.end_window();
     }
 }
 
@@ -260,7 +271,7 @@ mod tests {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _posted = Posted { core, landing: &landing };
             core.post_landing(&landing);
-            landing.set_window(Some(core.ingest_waits.open_window(None)));
+            landing.open_window(core.ingest_waits.open_window(None));
             panic!("on its way");
         }));
         assert!(panicked.is_err() && core.landing.lock().is_none() && landing.window.lock().is_none());
