@@ -182,7 +182,7 @@ impl Core {
         let largest = if sealed { None } else { largest_memtable(&state) };
         drop(state);
         if let Some(family) = &largest {
-            self.seal_for_flush(family)?;
+            self.seal_unless_dropped(family)?;
         }
         self.state_changed.notify_all();
         Ok(sealed || largest.is_some())
@@ -206,7 +206,15 @@ impl Core {
             let largest = largest_memtable(&state).filter(|_| total > self.memtable_bytes_wanted());
             drop(state);
             let Some(family) = largest else { return Ok(()) };
-            self.seal_for_flush(&family)?;
+            self.seal_unless_dropped(&family)?;
+        }
+    }
+
+    /// For whoever needs the memory of a family that may be another's: one that is dropped meanwhile gives it back, too.
+    fn seal_unless_dropped(&self, family: &Arc<Family>) -> Result<()> {
+        match self.seal_for_flush(family) {
+            Err(_) if family.is_dropped() => Ok(()),
+            sealed => sealed.map(drop),
         }
     }
 }
@@ -225,4 +233,23 @@ fn reserved_bytes(family: &FamilyState) -> usize {
 fn largest_memtable(state: &State) -> Option<Arc<Family>> {
     let holding = state.families.values().filter(|family| family.mutable.memtable().entries() > 0);
     holding.max_by_key(|family| reserved_bytes(family)).map(|family| family.family.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::MemoryVfs;
+
+    use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
+
+    /// It was chosen as the one that holds most, by a writer to another.
+    #[test]
+    fn a_family_that_is_dropped_before_it_is_sealed_is_no_writers_error() {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("a new database");
+        let family = db.create_family("passing", FamilyOptions::default()).expect("made");
+        db.put(&family, b"key", b"value", &WriteOptions::default()).expect("written");
+        db.drop_family(&family).expect("dropped");
+        db.core().seal_for_flush(&family).expect_err("it is gone");
+        db.core().seal_unless_dropped(&family).expect("nothing is left to be sealed");
+    }
 }
