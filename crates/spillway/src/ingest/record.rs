@@ -105,7 +105,7 @@ impl IngestRecord {
             record.families.push(Arc::new(decode_share(&mut reader)?));
         }
         let numbers = record.shape().numbers;
-        if numbers == 0 || record.first == SeqNo::ZERO || record.first.checked_add(numbers).is_none() {
+        if numbers == 0 || record.first == SeqNo::ZERO || record.first.checked_add(numbers - 1).is_none() {
             return Err(malformed("its numbers"));
         }
         Ok((record, reader.rest()))

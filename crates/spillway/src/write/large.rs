@@ -56,7 +56,7 @@ impl LargeBatchRecord {
         while !reader.is_empty() {
             families.push(FamilyId(reader.varint32("a large batch's family")?));
         }
-        if count == 0 || first.checked_add(u64::from(count)).is_none() {
+        if count == 0 || first.checked_add(u64::from(count) - 1).is_none() {
             return Err(Error::corruption("a large batch's record is malformed"));
         }
         Ok(LargeBatchRecord { first, count, file, families })

@@ -1,13 +1,13 @@
 //! CURRENT, the MANIFEST and tables: missing, wrong, or not what they say.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{FamilyId, SeqNo};
+use base::{FamilyId, Result, SeqNo};
 use spillway::version::edit::VersionEdit;
 use spillway::version::edit_codec;
 use spillway::version::recover::recover;
-use spillway::{Db, ErrorKind, WriteOptions};
+use spillway::{Db, ErrorKind, IngestOptions, TableWriter, WriteOptions};
 use testkit::run::DIR;
 use vfs::{IoClass, MemoryVfs, Vfs};
 
@@ -144,18 +144,38 @@ fn overlapping_tables_in_a_level_are_refused() {
     assert!(error.message().contains("overlap"), "{error:?}");
 }
 
+/// A database that has one more sequence number to give.
+fn before_the_last_number() -> Arc<MemoryVfs> {
+    let last_seq = Some(SeqNo(SeqNo::MAX.0 - 1));
+    with_edit(VersionEdit { last_seq, ..VersionEdit::new(FamilyId::DEFAULT) })
+}
+
+/// Whatever takes the last number, it is there after the next open, and nothing comes after it.
+fn check_last_number(name: &str, take: impl Fn(&Db, &Arc<MemoryVfs>, &[u8]) -> Result<()>) {
+    let vfs = before_the_last_number();
+    let mut options = options(&vfs);
+    options.db.large_batch_bytes = 4096;
+    let db = Db::open(DIR, &options).unwrap();
+    take(&db, &vfs, b"last").unwrap_or_else(|e| panic!("{name}: {e}"));
+    let error = take(&db, &vfs, b"one too many").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly, "{name}: {error:?}");
+    assert!(error.message().contains("sequence numbers"), "{name}: {error:?}");
+    drop(db);
+    let contents = read(&vfs).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let has = |key: &[u8]| contents["default"].contains_key(key);
+    assert!(has(b"last") && !has(b"one too many"), "{name}");
+}
+
 #[test]
 fn sequence_numbers_at_their_end_are_no_wrap_around() {
-    let edit = VersionEdit { last_seq: Some(SeqNo(SeqNo::MAX.0 - 1)), ..VersionEdit::new(FamilyId::DEFAULT) };
-    let vfs = with_edit(edit);
-    let db = Db::open(DIR, &options(&vfs)).unwrap();
-    let family = db.default_family();
-    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &WriteOptions::synced());
-    put("last").unwrap();
-    let error = put("one too many").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error:?}");
-    assert!(error.message().contains("sequence numbers"), "{error:?}");
-    drop(db);
-    let contents = read(&vfs).unwrap();
-    assert!(contents["default"].contains_key(&b"last"[..]) && !contents["default"].contains_key(&b"one too many"[..]));
+    let put = |db: &Db, key: &[u8], value: &[u8]| db.put(&db.default_family(), key, value, &WriteOptions::synced());
+    check_last_number("put", |db, _, key| put(db, key, b"v"));
+    check_last_number("large batch", |db, _, key| put(db, key, &[7; 8 << 10]));
+    check_last_number("ingest", |db, vfs, key| {
+        let (family, path) = (db.default_family(), PathBuf::from(format!("/{}.sst", key.escape_ascii())));
+        let mut table = TableWriter::create(vfs.clone(), &path, &family.options())?;
+        table.put(key, b"v")?;
+        table.finish()?;
+        db.ingest(&family, &[path], &IngestOptions::default()).map(drop)
+    });
 }
