@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use parking_lot::MutexGuard;
 
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
@@ -61,20 +62,38 @@ impl Core {
     /// # Errors
     /// A failure of the MANIFEST, after which the database is read-only (D4).
     pub fn install_all(&self, changes: Vec<Change<'_>>) -> Result<Vec<bool>> {
-        self.install_all_noting(changes, &mut || {})
+        let manifest = self.manifest.lock();
+        // Only the holder of the manifest lock changes versions, so what stands now stands until the swap.
+        let (standing, stood) = self.standing(changes);
+        self.install_standing(manifest, standing, &mut || {})?;
+        Ok(stood)
     }
 
-    /// As [`install_all`](Self::install_all). `writes` is called before the MANIFEST is written, and not where that does not
-    /// come about: from there on it may name what the changes add, whatever error is returned.
+    /// As [`install_all`](Self::install_all) where all changes stand, and else none is made: false then. `writes` is called
+    /// before the MANIFEST is written, and not where that does not come about: from there on it may name what the changes
+    /// add, whatever error is returned.
     ///
     /// # Errors
     /// As [`install_all`](Self::install_all).
-    pub fn install_all_noting(&self, changes: Vec<Change<'_>>, writes: &mut dyn FnMut()) -> Result<Vec<bool>> {
-        let mut manifest = self.manifest.lock();
-        // Only the holder of the manifest lock changes versions, so what stands now stands until the swap below.
+    pub fn install_all_or_none(&self, changes: Vec<Change<'_>>, writes: &mut dyn FnMut()) -> Result<bool> {
+        let manifest = self.manifest.lock();
         let (standing, stood) = self.standing(changes);
+        let all_stand = !stood.contains(&false);
+        if all_stand {
+            self.install_standing(manifest, standing, writes)?;
+        }
+        Ok(all_stand)
+    }
+
+    /// Makes changes that stand: none has come in between, since the manifest lock was not let go of.
+    fn install_standing(
+        &self,
+        mut manifest: MutexGuard<'_, Option<ManifestWriter>>,
+        standing: Vec<Standing<'_>>,
+        writes: &mut dyn FnMut(),
+    ) -> Result<()> {
         if standing.is_empty() {
-            return Ok(stood);
+            return Ok(());
         }
         let log_row = self.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
@@ -125,7 +144,7 @@ impl Core {
         rolled?;
         self.state_changed.notify_all();
         self.upkeep.raise();
-        Ok(stood)
+        Ok(())
     }
 
     /// The changes that still stand, with what they are made to; and for each that was given whether it does. Edits that

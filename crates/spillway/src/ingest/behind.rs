@@ -38,8 +38,8 @@ impl Core {
     /// Puts prepared tables into the last levels of their families, all at once.
     ///
     /// # Errors
-    /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. Nothing was done then.
-    /// `Closed`: a family was dropped meanwhile; the others have their tables.
+    /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. `Closed`: a family was dropped
+    /// meanwhile. Nothing was done then.
     pub(super) fn place_behind(&self, prepared: &mut PreparedIngest) -> Result<()> {
         let mut reserved = Reserved { core: self, places: Vec::new() };
         for (family, share) in prepared.shares() {
@@ -51,20 +51,16 @@ impl Core {
         self.logs.sync_through(published, || published).inspect_err(|e| self.fail(e))?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
         // Once it is being written the MANIFEST may name them, whatever error comes.
-        let installed = self.install_all_noting(changes, &mut || prepared.keep())?;
-        drop(reserved);
-        self.tell_placed_behind(prepared, &installed);
-        let gone = prepared.shares().iter().zip(&installed).filter(|(_, installed)| !**installed);
-        let tables = gone.flat_map(|((_, share), _)| share.layers.iter().flatten());
-        self.context.discard_tables(tables.map(|table| &table.meta));
-        if installed.contains(&false) {
+        if !self.install_all_or_none(changes, &mut || prepared.keep())? {
             return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
         }
+        drop(reserved);
+        self.tell_placed_behind(prepared);
         Ok(())
     }
 
-    fn tell_placed_behind(&self, prepared: &PreparedIngest, installed: &[bool]) {
-        for ((family, share), _) in prepared.shares().iter().zip(installed).filter(|(_, installed)| **installed) {
+    fn tell_placed_behind(&self, prepared: &PreparedIngest) {
+        for (family, share) in prepared.shares() {
             let levels = family.options().num_levels;
             for table in share.layers.iter().flatten() {
                 self.context.notify(&self.note_placed(family, (levels - 1, levels), &table.meta));

@@ -1,9 +1,13 @@
 //! Who goes on beside an ingest, or a writer, that stands still in the midst of something.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{Db, IngestMode, IngestOptions, IngestProgress, SeqNo, WriteBatch, WriteOptions};
+use spillway::{
+    Db, ErrorKind, IngestMode, IngestOptions, IngestProgress, IngestRequest, OpenOptions, SeqNo, WriteBatch,
+    WriteOptions,
+};
 use testkit::gate::{Calls, Gate, GateVfs};
 use testkit::profile;
 use testkit::run::DIR;
@@ -14,10 +18,15 @@ use super::{LIMIT, get, options, put, request, table, table_at, threaded};
 
 /// A database with two families and more than one thread that flushes.
 fn open_gated() -> (Arc<Db>, Arc<dyn Vfs>, Arc<Gate>) {
+    open_gated_with(|_| {})
+}
+
+fn open_gated_with(change: impl FnOnce(&mut OpenOptions)) -> (Arc<Db>, Arc<dyn Vfs>, Arc<Gate>) {
     let (gated, gate) = GateVfs::new(threaded());
     let mut opened = options(gated.clone(), "tiny");
     opened.db.max_background_jobs = 8;
     opened.db.log_file_bytes = 1 << 20; // a full log is another matter
+    change(&mut opened);
     let db = Db::open(DIR, &opened).unwrap();
     db.create_family("other", profile::by_name("tiny").unwrap().family_options("other")).unwrap();
     (Arc::new(db), gated, gate)
@@ -100,6 +109,54 @@ fn hold_call(mode: IngestMode, passing: u64) -> bool {
         ["old", "held", "held", "beside", if held { "new" } else { "old" }].map(|value| Some(value.to_owned()));
     assert_eq!(found, expected, "{mode:?}, call {passing}");
     held
+}
+
+/// A family is dropped while an ingest from behind, of it and of another, stands still: the other has its table, or none
+/// is left of it.
+#[test]
+fn an_ingest_from_behind_is_all_there_or_not_at_all_where_a_family_is_dropped() {
+    let (mut held, mut refused) = (0, 0);
+    while let Some(was_done) = within(LIMIT, move || drop_beside_behind(held)) {
+        (held, refused) = (held + 1, refused + u32::from(!was_done));
+    }
+    assert!(refused > 0 && refused < held as u32, "of {held} calls {refused} were before the drop");
+}
+
+/// Whether the ingest was done; `None` where it has no such call.
+fn drop_beside_behind(passing: u64) -> Option<bool> {
+    let (db, vfs, gate) = open_gated_with(|options| options.db.allow_ingest_behind = true);
+    let other = db.family("other").unwrap();
+    put(&db, "z", "new"); // for the ingest to sync
+    let requests = [(db.default_family(), "one"), (other.clone(), "two")]
+        .map(|(family, name)| IngestRequest::new(family, vec![table(&vfs, name, &["k"])]));
+    let options = IngestOptions { ingest_behind: true, ..IngestOptions::default() };
+    let prepared = db.prepare_ingest(&requests, &options, &IngestProgress::default()).unwrap();
+    let commit = start({
+        let (db, gate) = (db.clone(), gate.clone());
+        move || {
+            gate.hold_call(Calls::Of(std::thread::current().id()), passing);
+            db.commit_ingest(prepared)
+        }
+    });
+    wait_for("the call", || gate.is_holding() || commit.is_finished());
+    let held = gate.is_holding();
+    let dropping = start({
+        let db = db.clone();
+        move || db.drop_family(&other)
+    });
+    // The MANIFEST is written by one at a time.
+    wait_for("the drop", || dropping.is_finished() || gate.held_for() == Some(IoClass::Manifest));
+    gate.open();
+    dropping.join().unwrap().unwrap();
+    let outcome = commit.join().unwrap();
+    let was_done = outcome.is_ok();
+    if let Err(error) = outcome {
+        assert_eq!(error.kind(), ErrorKind::Closed, "call {passing}: {error}");
+        let left = vfs.read_dir(Path::new(DIR)).unwrap().into_iter().filter(|name| name.ends_with(".sst")).count();
+        assert_eq!(left, 0, "call {passing}");
+    }
+    assert_eq!(get(&db, "k").is_some(), was_done, "call {passing}");
+    held.then_some(was_done)
 }
 
 /// The same of the reads by which a flush finds levels for ingested tables.
