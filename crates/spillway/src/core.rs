@@ -19,6 +19,7 @@ use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::tables_to_come;
 use crate::ingest::latch::RangeLatches;
+use crate::ingest::late::LateExcise;
 use crate::ingest::queued::QueuedIngest;
 use crate::ingest::waits::{IngestNumbers, IngestWaits};
 use crate::jobs::Signal;
@@ -60,7 +61,7 @@ pub(crate) struct Core {
     pub state: Mutex<State>,
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
     pub state_changed: Condvar,
-    pub upkeep: Signal,
+    pub upkeep: Arc<Signal>,
     /// Of the log, as upkeep sees it.
     pub log_pace: LogPace,
     pub marks: Marks,
@@ -162,6 +163,8 @@ pub(crate) struct FamilyState {
     pub flushing: bool,
     pub compactions: FamilyCompactions,
     pub pending_compaction_bytes: u64,
+    /// That wait for snapshots to go.
+    pub late_excises: Vec<LateExcise>,
 }
 
 impl FamilyState {
@@ -180,6 +183,7 @@ impl FamilyState {
             flushing: false,
             compactions: FamilyCompactions::default(),
             pending_compaction_bytes: 0,
+            late_excises: Vec::new(),
         }
     }
 
@@ -314,7 +318,7 @@ impl Core {
                 prepares_running: 0,
             }),
             state_changed: Condvar::new(),
-            upkeep: Signal::default(),
+            upkeep: Arc::default(),
             log_pace: LogPace::default(),
             marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),

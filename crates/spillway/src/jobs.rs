@@ -216,6 +216,7 @@ impl Core {
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
         let kept = kept.and_then(|()| self.make_spare_memtables());
         self.keep_present();
+        self.excise_what_waited();
         let kept = kept.and_then(|()| self.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
@@ -276,6 +277,7 @@ impl Core {
             };
             match job {
                 Some(job) => self.run_job(job),
+                None if self.excise_what_waited() => {}
                 None => break,
             }
         }

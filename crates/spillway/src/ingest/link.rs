@@ -12,6 +12,7 @@ use base::metrics::{Histogram, Ticker, record, tick};
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, Result};
 
+use super::late::LateExcise;
 use super::placement::{Cautious, Placed, Placement, TableProbe};
 use super::queued::QueuedIngest;
 use crate::compaction::Span;
@@ -40,6 +41,8 @@ pub(crate) struct Linked {
     written: Vec<FileMeta>,
     /// What an excise takes out of the tables, where no snapshot is older than it.
     excised: ExcisePlan,
+    /// The excise, where one is.
+    late: Option<LateExcise>,
 }
 
 impl Linked {
@@ -95,6 +98,9 @@ impl Core {
             self.end_reservation(plan, reservation);
             // After an error nobody knows whether the edit is durable: what it names must stay.
             if installed? {
+                if let Some(late) = linked.late.clone() {
+                    self.excise_later(&plan.family, late);
+                }
                 self.context.flushes.note(&self.context.statistics, FlushWay::Link);
                 let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.context.statistics, Histogram::IngestLink, micros);
@@ -230,7 +236,8 @@ fn place_all(
         if let Some(taken_out) = (!hides).then(|| plan_excise(context, ground.version, &tombstone)).flatten() {
             excised = Some(excised_version(plan, ground.version, &taken_out)?);
             linked.excised = taken_out;
-        } else if let Some(table) = rewrite::write_tombstone(context, plan, snapshots, tombstone)? {
+        } else if let Some(table) = rewrite::write_tombstone(context, plan, snapshots, tombstone.clone())? {
+            linked.late = Some(LateExcise { tombstone, table: table.number });
             linked.written.push(table);
         }
     }

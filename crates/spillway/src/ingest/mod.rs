@@ -10,6 +10,7 @@ mod bring;
 mod commit;
 mod inspect;
 pub(crate) mod latch;
+pub(crate) mod late;
 mod layers;
 mod levels;
 pub(crate) mod link;

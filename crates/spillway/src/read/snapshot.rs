@@ -21,6 +21,16 @@ pub struct SnapshotList {
 struct Live {
     by_seq: BTreeMap<(SeqNo, u64), u64>,
     taken: u64,
+    /// What waits for all snapshots older than a number to go.
+    waiting: Vec<(SeqNo, Task)>,
+}
+
+type Task = Box<dyn FnOnce() + Send>;
+
+impl Live {
+    fn is_past(&self, seq: SeqNo) -> bool {
+        self.by_seq.first_key_value().is_none_or(|(&(oldest, _), _)| oldest >= seq)
+    }
 }
 
 /// What a job goes by: see the module's words.
@@ -55,6 +65,17 @@ impl SnapshotList {
         self.live.lock().by_seq.len()
     }
 
+    /// Has `task` run once no live snapshot is older than `seq`, by whoever releases the last, off the list's lock.
+    pub fn when_past(&self, seq: SeqNo, task: impl FnOnce() + Send + 'static) {
+        let mut live = self.live.lock();
+        if !live.is_past(seq) {
+            live.waiting.push((seq, Box::new(task)));
+            return;
+        }
+        drop(live);
+        task();
+    }
+
     /// The smallest number of a live snapshot, and when it was taken, in seconds since the epoch.
     pub fn oldest(&self) -> Option<(SeqNo, u64)> {
         self.live.lock().by_seq.first_key_value().map(|(&(seq, _), &taken_s)| (seq, taken_s))
@@ -81,7 +102,13 @@ impl Snapshot {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.list.live.lock().by_seq.remove(&self.id);
+        let mut live = self.list.live.lock();
+        live.by_seq.remove(&self.id);
+        let waiting = std::mem::take(&mut live.waiting);
+        let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(seq, _)| live.is_past(*seq));
+        live.waiting = later;
+        drop(live);
+        due.into_iter().for_each(|(_, task)| task());
     }
 }
 
@@ -106,5 +133,25 @@ mod tests {
         assert_eq!(list.oldest(), Some((SeqNo(5), 101)));
         drop((twin, late));
         assert_eq!((list.count(), list.oldest()), (0, None));
+    }
+
+    #[test]
+    fn what_waits_for_older_snapshots_runs_when_the_last_is_released() {
+        let list = SnapshotList::default();
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let wait = |seq| {
+            let (ran, list) = (ran.clone(), list.clone());
+            list.clone().when_past(SeqNo(seq), move || ran.lock().push((seq, list.count())));
+        };
+        let snapshots = [5, 7, 9].map(|seq| list.acquire(100, || SeqNo(seq)));
+        [8, 6, 5].into_iter().for_each(wait);
+        assert_eq!(*ran.lock(), [(5, 3)], "none is older");
+        let [five, seven, nine] = snapshots;
+        drop(seven);
+        assert_eq!(ran.lock().len(), 1);
+        drop(five);
+        assert_eq!(ran.lock()[1..], [(8, 1), (6, 1)]);
+        drop(nine);
+        assert_eq!(ran.lock().len(), 3, "each once");
     }
 }

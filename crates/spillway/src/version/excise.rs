@@ -5,6 +5,8 @@
 //! lies in the span. The caller makes sure of both, and, since planning holds no lock, rechecks at install that the
 //! tables which go still stand (V2).
 
+use std::sync::Arc;
+
 use base::key::encode;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
@@ -62,12 +64,38 @@ pub fn plan(
     span: ExciseSpan<'_>,
     next_number: &mut dyn FnMut() -> FileNumber,
 ) -> Result<ExcisePlan> {
+    plan_of(version, version.all_files(), span, next_number)
+}
+
+/// As [`plan`], of the tables below one: what is older than it, where keys are in both, whatever numbers that has.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_below(
+    version: &Version,
+    (level, number): (usize, FileNumber),
+    span: ExciseSpan<'_>,
+    next_number: &mut dyn FnMut() -> FileNumber,
+) -> Result<ExcisePlan> {
+    // Level 0 stands newest first; in another level nothing else has keys of the table's span.
+    let beside = version.level(level).iter().skip_while(|file| file.number() != number).skip(1);
+    let beside = beside.filter(|_| level == 0).map(|file| (level, file));
+    let deeper = version.all_files().filter(|(at, _)| *at > level);
+    plan_of(version, beside.chain(deeper), span, next_number)
+}
+
+fn plan_of<'a>(
+    version: &Version,
+    tables: impl Iterator<Item = (usize, &'a Arc<TableFile>)>,
+    span: ExciseSpan<'_>,
+    next_number: &mut dyn FnMut() -> FileNumber,
+) -> Result<ExcisePlan> {
     let order = version.order();
     let mut plan = ExcisePlan::default();
     if order.user.compare(span.start, span.end).is_ge() {
         return Ok(plan);
     }
-    for (level, file) in version.all_files().filter(|(_, file)| span.reaches_into(&order.user, &file.meta)) {
+    for (level, file) in tables.filter(|(_, file)| span.reaches_into(&order.user, &file.meta)) {
         plan.deleted.push((level, file.number()));
         for side in [Side::Left, Side::Right] {
             if let Some(meta) = remainder(order, file, span, side)? {

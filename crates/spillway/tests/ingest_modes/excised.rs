@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use base::extend::Event;
-use spillway::{IngestMode, IngestOptions, IngestRequest};
+use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use spillway::{IngestMode, IngestOptions, IngestRequest, Snapshot};
 
-use super::common::{MODES, World, mode, name};
+use super::common::{MODES, World, contents, mode, name};
 
 const TABLES: u32 = 4;
 /// Each with a value of 8 KiB.
@@ -156,4 +157,95 @@ fn a_file_of_which_a_part_counts_stays() {
     world.db.wait_for_compaction().expect("waited");
     assert_eq!(file_bytes(&world), all_bytes);
     assert!(excised_bytes(&world) > all_bytes / 2);
+}
+
+/// Without compactions.
+fn idle() -> World {
+    World::with(|options| options.families[0].1.disable_auto_compactions = true)
+}
+
+/// Takes all but a key of each table out, under a snapshot that is older.
+fn excise_under_a_snapshot(world: &World, ingest: IngestMode) -> Snapshot {
+    ingest_tables(world);
+    let before = world.db.snapshot();
+    excise_all_but(world, 1, ingest);
+    world.flush();
+    check_kept(world, &before);
+    before
+}
+
+/// The snapshot sees what it saw, and nobody else does.
+fn check_kept(world: &World, before: &Snapshot) {
+    assert_eq!(contents(&world.db, &world.family, Some(before.clone())).len() as u32, TABLES * KEYS);
+    assert!((0..TABLES).all(|table| world.get(first_key(table) + 1).is_none()));
+    assert!(file_bytes(world) > u64::from(TABLES) * TABLE_BYTES);
+}
+
+#[test]
+fn what_a_snapshot_kept_from_an_excise_goes_with_the_snapshot() {
+    for ingest in MODES {
+        let world = idle();
+        let older = world.db.snapshot();
+        let before = excise_under_a_snapshot(&world, ingest);
+        drop(older);
+        world.db.wait_for_compaction().expect("waited");
+        check_kept(&world, &before);
+        drop(before);
+        world.db.wait_for_compaction().expect("waited");
+        let files = world.db.live_files();
+        assert!(files.len() as u32 == TABLES && files.iter().all(|file| file.is_virtual), "{ingest:?}: {files:?}");
+        world.db.set_options(&world.family, &[("disable_auto_compactions", "false")]).expect("set");
+        world.db.wait_for_compaction().expect("waited");
+        check_freed(&world, 1);
+    }
+}
+
+#[test]
+fn what_was_written_over_an_excise_stays_when_its_snapshot_goes() {
+    let world = idle();
+    let before = excise_under_a_snapshot(&world, IngestMode::Flushable);
+    world.put(5, "flushed");
+    world.flush();
+    world.put(6, "in memory");
+    drop(before);
+    world.db.wait_for_compaction().expect("waited");
+    let found = [5, 6, 7].map(|key| world.get(key));
+    assert_eq!(found, [Some("flushed".to_owned()), Some("in memory".to_owned()), None]);
+    let levels: Vec<_> = world.db.live_files().iter().map(|file| (file.level, file.is_virtual)).collect();
+    assert_eq!(levels.iter().filter(|file| **file == (0, false)).count(), 1, "{levels:?}");
+    assert_eq!(levels.iter().filter(|file| **file == (6, true)).count() as u32, TABLES, "{levels:?}");
+}
+
+/// What is new bears the number 0 then, as what the excise takes out may.
+#[test]
+fn where_a_compaction_took_the_tombstone_nothing_is_left_to_do() {
+    let world = idle();
+    let before = excise_under_a_snapshot(&world, IngestMode::Flushable);
+    world.put(5, "new");
+    let everything = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    world.db.compact_range(&world.family, None, None, &everything).expect("compacted");
+    check_kept(&world, &before);
+    drop(before);
+    world.db.compact_range(&world.family, None, None, &everything).expect("compacted");
+    world.db.wait_for_compaction().expect("waited");
+    assert_eq!((world.get(5).as_deref(), world.contents().len() as u32), (Some("new"), TABLES + 1));
+}
+
+#[test]
+fn threads_take_out_what_waited_for_a_snapshot() {
+    const LONG: Duration = Duration::from_secs(60);
+    for ingest in MODES {
+        let world = World::threaded_with(|options| options.families[0].1.disable_auto_compactions = true);
+        let before = excise_under_a_snapshot(&world, ingest);
+        let start = Instant::now();
+        drop(before);
+        while world.db.live_files().iter().any(|file| !file.is_virtual) {
+            assert!(start.elapsed() < LONG, "{ingest:?}: {:?}", world.db.live_files());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(world.contents().len() as u32, TABLES);
+    }
 }

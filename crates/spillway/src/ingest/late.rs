@@ -1,0 +1,108 @@
+//! Excises that a snapshot made wait. As long as one is older than the excise, a range tombstone hides the span from
+//! everybody else; once none is, the tables go or are trimmed as they would have been at once, and the tombstone with them.
+//! Keeps F1, V2.
+//!
+//! What goes is told by its place, not by numbers, which compactions may have made 0: whatever lies below the tombstone's
+//! table is older, as long as that stands. A compaction that took the table did the same for what it read. Nothing of this is
+//! remembered from one open to the next: then it is left to compactions.
+
+use std::sync::Arc;
+
+use base::tombstone::RangeTombstone;
+use base::{FileNumber, Result};
+
+use crate::core::Core;
+use crate::family::Family;
+use crate::install::Change;
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::edit::VersionEdit;
+use crate::version::excise::{self, ExcisePlan, ExciseSpan};
+
+#[derive(Clone, Debug)]
+pub(crate) struct LateExcise {
+    pub tombstone: RangeTombstone,
+    /// The table that holds it, and nothing else.
+    pub table: FileNumber,
+}
+
+impl LateExcise {
+    /// Whether everybody sees the excise, now and later.
+    fn is_due(&self, CapturedSnapshots { snapshots, visible }: &CapturedSnapshots) -> bool {
+        let seq = self.tombstone.seq;
+        *visible >= seq && snapshots.first().is_none_or(|oldest| *oldest >= seq)
+    }
+}
+
+impl Core {
+    /// Has an excise taken out of the tables once no snapshot is older. Its tombstone is in a table.
+    pub(super) fn excise_later(&self, family: &Family, late: LateExcise) {
+        let (seq, upkeep) = (late.tombstone.seq, self.upkeep.clone());
+        let mut state = self.state.lock();
+        let Some(family) = state.families.get_mut(&family.id()) else { return };
+        family.late_excises.push(late);
+        drop(state);
+        self.snapshots.when_past(seq, move || upkeep.raise());
+    }
+
+    /// Takes out what waited for snapshots that are gone. Whether there was any. A background job.
+    pub(crate) fn excise_what_waited(&self) -> bool {
+        let mut was_done = false;
+        if self.read_only || self.background_error().is_some() {
+            return was_done;
+        }
+        for (family, late) in self.due_excises() {
+            match self.excise_late(&family, &late) {
+                Ok(done) => was_done |= done,
+                Err(error) => {
+                    tracing::warn!(%error, "an excise leaves its span to a range tombstone");
+                    self.forget_excise(&family, late.table);
+                }
+            }
+        }
+        was_done
+    }
+
+    /// Forgets those whose tombstones compactions took.
+    fn due_excises(&self) -> Vec<(Arc<Family>, LateExcise)> {
+        let mut due = Vec::new();
+        let mut state = self.state.lock();
+        if state.families.values().all(|family| family.late_excises.is_empty()) {
+            return due;
+        }
+        let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        for family in state.families.values_mut() {
+            // What comes in from behind is to be hidden, too, whenever it comes.
+            let is_kept = family.family.options().cf_allow_ingest_behind;
+            let version = &family.version;
+            family.late_excises.retain(|late| !is_kept && version.file(late.table).is_some());
+            let is_due = |late: &&LateExcise| late.is_due(&snapshots) && !family.compactions.is_busy(late.table);
+            due.extend(family.late_excises.iter().filter(is_due).map(|late| (family.family.clone(), late.clone())));
+        }
+        due
+    }
+
+    /// False where a compaction was faster: it is looked at again then.
+    fn excise_late(&self, family: &Arc<Family>, late: &LateExcise) -> Result<bool> {
+        let version = self.state.lock().families.get(&family.id()).map(|family| family.version.clone());
+        let Some(version) = version else { return Ok(false) };
+        let Some((level, _)) = version.file(late.table) else { return Ok(false) };
+        let span = ExciseSpan { start: &late.tombstone.start, end: &late.tombstone.end };
+        let next = &mut || self.context.numbers.take();
+        let mut plan: ExcisePlan = excise::plan_below(&version, (level, late.table), span, next)?;
+        plan.deleted.push((level, late.table)); // what it hid is gone
+        let inputs = plan.deleted.clone();
+        let mut edit = VersionEdit::new(family.id());
+        plan.add_to(&mut edit);
+        let done = self.install(Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] })?;
+        if done {
+            self.forget_excise(family, late.table);
+        }
+        Ok(done)
+    }
+
+    fn forget_excise(&self, family: &Family, table: FileNumber) {
+        if let Some(family) = self.state.lock().families.get_mut(&family.id()) {
+            family.late_excises.retain(|late| late.table != table);
+        }
+    }
+}
