@@ -15,6 +15,7 @@ use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
 use crate::version::table_store::TableStore;
+use crate::version::version::LEVELS_MAX;
 
 /// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database is
 /// closed, and harmless after.
@@ -37,6 +38,8 @@ pub struct Family {
     unlogged: AtomicBool,
     /// Writers that wait for one of the family's memtables to be flushed.
     waiting_writers: AtomicUsize,
+    /// Ingested tables by the level that they were given, since the family was opened.
+    tables_placed: [AtomicU64; LEVELS_MAX],
 }
 
 /// A writer's wait; ends when it is dropped.
@@ -75,6 +78,7 @@ impl Family {
             dropped: AtomicBool::new(false),
             unlogged: AtomicBool::new(false),
             waiting_writers: AtomicUsize::new(0),
+            tables_placed: [const { AtomicU64::new(0) }; LEVELS_MAX],
         })
     }
 
@@ -201,6 +205,16 @@ impl Family {
         if !self.unlogged.load(Ordering::Relaxed) {
             self.unlogged.store(true, Ordering::Release);
         }
+    }
+
+    pub(crate) fn note_table_placed(&self, level: usize) {
+        if let Some(count) = self.tables_placed.get(level) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn tables_placed(&self, level: usize) -> u64 {
+        self.tables_placed.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     pub(crate) fn writer_waits(&self) -> WriterWait<'_> {

@@ -165,7 +165,7 @@ named_metrics! {
         IngestPrepare => "spillway.ingest.prepare.micros",
         /// From the call to the return, the log's sync included.
         IngestCommit => "spillway.ingest.commit.micros",
-        /// The commit lock, in nanoseconds: the longest that an ingest can have held up a writer.
+        /// How long an ingest had the commit lock, in nanoseconds.
         IngestCommitLock => "spillway.ingest.commit.lock.nanos",
         IngestLogSync => "spillway.ingest.log.sync.micros",
         /// Preparation and commit.

@@ -120,6 +120,7 @@ impl Core {
             _ => Ticker::IngestPlacedMiddle,
         };
         tick(&self.context.statistics, ticker, 1);
+        family.note_table_placed(level);
         let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
         tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
         Event::TablePlaced { family: family.to_owned(), table, level, bytes }

@@ -37,6 +37,11 @@ fn every_way_is_counted_and_told() {
     let placed = [Ticker::IngestPlacedL0, Ticker::IngestPlacedMiddle, Ticker::IngestPlacedLast].map(count);
     assert_eq!(placed.iter().sum::<u64>(), 6, "{placed:?}");
     assert_eq!(placed[2], 4, "the first four find nothing of theirs");
+    let at_level = |level| format!("spillway.ingested-tables-placed-at-level{level}");
+    let by_level: Vec<_> = (0..7).map(|level| world.db.property(&world.family, &at_level(level)).unwrap()).collect();
+    assert_eq!((by_level[0].clone(), by_level[6].as_str()), (placed[0].to_string(), "4"), "{by_level:?}");
+    let between: u64 = by_level[1..6].iter().map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(between, placed[1], "{by_level:?}");
     for histogram in [
         Histogram::IngestPrepare,
         Histogram::IngestCommit,
