@@ -366,6 +366,24 @@ mod tests {
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect_err("nor anything after it");
     }
 
+    #[test]
+    fn who_cannot_write_a_record_that_another_wrote_fails_nobody() {
+        let faults = FaultVfs::new(MemoryVfs::new(1));
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.log_backing = LogBacking::Pwrite;
+        let db = Db::open("/db", &options).expect("a new database");
+        let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
+        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
+        drop(db.core().join_ingest(&mut ingest, None, &IngestOptions::default()).expect("nothing is in its way"));
+        ingest.landing.note_written(); // by another, which has still to publish it
+        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
+        db.core().land_own(&ingest.landing).expect("it is published for the other");
+        assert_eq!(faults.fired(), 1, "it was late");
+        prepared.keep();
+        db.put(&db.default_family(), b"later", b"value", &WriteOptions::default()).expect("nothing has failed");
+        assert!(db.get(&db.default_family(), b"key", &ReadOptions::default()).expect("read").is_some());
+    }
+
     /// Before the gate is closed, that is: nobody waits while a memtable is made.
     #[test]
     fn memtables_over_a_batch_are_made_before_anything_is_locked() {

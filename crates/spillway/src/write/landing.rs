@@ -138,6 +138,11 @@ impl Landing {
         (nanos > 0).then(|| Duration::from_nanos(nanos))
     }
 
+    /// Its record is in the log, all of it, whoever else fails to write the same.
+    pub fn note_written(&self) {
+        self.is_written.store(true, Ordering::Release);
+    }
+
     fn note_done(&self, now: Duration) {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).max(1);
         let _ = self.done_nanos.compare_exchange(0, nanos, Ordering::AcqRel, Ordering::Relaxed); // another was first
@@ -192,7 +197,7 @@ impl Core {
             return Err(error.clone());
         }
         match self.write_record(landing, told) {
-            Ok(()) => landing.is_written.store(true, Ordering::Release),
+            Ok(()) => landing.note_written(),
             // Another wrote the same, all of it, and is about to publish it.
             Err(_) if landing.is_written.load(Ordering::Acquire) => {}
             Err(error) => {
