@@ -186,6 +186,61 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
     }
 }
 
+#[test]
+fn a_table_of_a_database_is_taken_where_any_is_wanted() {
+    let place = with_tables(&[]);
+    place.spillway(&["compact", "--db", "db"]).ok();
+    let own = std::fs::read(place.only_file("db", ".sst")).unwrap();
+    place.write("of-a-database.sst", own);
+    place.spillway(&["put", "m", "newer", "--db", "db"]).ok();
+    let ingest = ["ingest", "of-a-database.sst", "--db", "db"];
+    let error = place.spillway(&ingest).fails();
+    assert!(error.contains("the table comes from a database"), "{error}");
+    assert_eq!(scan(&place, "db"), "a\told\nm\tnewer\nz\told\n");
+    let said = place.spillway(&[&ingest[..], &["--any-table"]].concat()).ok();
+    assert!(said.starts_with("ingested 1 table ("), "{said}");
+    assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n", "what is ingested is newer, whatever numbers it had");
+    check(&place, "db");
+}
+
+#[test]
+fn damage_between_the_ends_of_a_table_is_looked_for_where_that_is_wanted() {
+    let place = with_tables(&[]);
+    let lines: String = (0..5000).map(|key: u32| format!("k{key:05}\t{}\n", "v".repeat(100))).collect();
+    let build = ["table", "build", "-", "--format", "kv", "--to", "tables", "--name", "a"];
+    let options = ["--options", "compression=kNoCompression"];
+    place.spillway_reading(&[&build[..], &options].concat(), lines.as_bytes()).ok();
+    let mut damaged = std::fs::read(place.path(A)).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1; // one of more than a hundred data blocks
+    place.write("damaged.sst", &damaged);
+    let ingest = ["ingest", "damaged.sst", "--db", "db"];
+    let error = place.spillway(&[&ingest[..], &["--verify"]].concat()).fails();
+    assert!(error.contains("has checksum") && error.contains("damaged.sst"), "{error}");
+    assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
+    place.spillway(&ingest).ok();
+    assert_eq!(place.spillway(&["get", "k00000", "--db", "db"]).ok(), "v".repeat(100) + "\n");
+    let error = place.spillway(&["scan", "--db", "db"]).fails();
+    assert!(error.contains("has checksum"), "nobody looked: {error}");
+}
+
+#[test]
+fn no_writer_waits_for_a_flush_where_that_is_forbidden() {
+    let place = with_tables(&[("a", "m\t1\n"), ("b", "b\t2\n")]);
+    let ingest = |table: &str, mode: &str| {
+        place.spillway(&["ingest", table, "--mode", mode, "--no-blocking-flush", "--json", "--db", "db"])
+    };
+    let flushes = |line: String| serde_json::from_str::<Value>(&line).unwrap()["flushes"].as_u64().unwrap();
+    let error = ingest(A, "blocking").fails();
+    assert!(error.contains("External file requires flush"), "what was loaded is in a memtable again: {error}");
+    assert!(error.contains("hint: --no-blocking-flush turns allow_blocking_flush off"), "{error}");
+    assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
+    assert_eq!(flushes(ingest(B, "blocking").ok()), 0, "none is needed");
+    assert!(flushes(ingest(A, "flush-first").ok()) > 0, "that flush comes while writers go on");
+    assert_eq!(scan(&place, "db"), "a\told\nb\t2\nm\t1\nz\told\n");
+    check(&place, "db");
+}
+
 /// Ctrl-C while files are copied and read through. It is sent again, later or sooner, where it came too late.
 #[test]
 fn an_interrupted_ingest_leaves_everything_as_it_was() {
