@@ -211,8 +211,8 @@ struct Watch {
 impl Watch {
     fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Outcome<Watch> {
         let (end, ended) = mpsc::channel();
+        let step = Step::begin("preparing", Some(0));
         let job = Job::start(vfs, "progress", move || {
-            let step = Step::begin("preparing", Some(0));
             while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let ((files, files_done), (bytes, bytes_done)) = (progress.files(), progress.bytes());
                 let (files_done, files) = (human::count(files_done), human::counted(files, "table", "tables"));
@@ -309,4 +309,36 @@ fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
         "held_up_ns": report.held_up_for.as_nanos() as u64,
     });
     Ok(writeln!(out, "{line}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway::vfs::MemoryVfs;
+    use spillway::{FamilyOptions, OpenOptions, TableWriter};
+
+    use super::*;
+    use crate::progress::screen::Screen;
+
+    #[test]
+    fn the_terminal_shows_how_many_tables_are_prepared() {
+        let (screen, vfs) = (Screen::of_this_thread(), MemoryVfs::new(1));
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        let files = ["/a.sst", "/b.sst"].map(|file| {
+            let file = PathBuf::from(file);
+            let mut table = TableWriter::create(vfs.clone(), &file, &FamilyOptions::default()).unwrap();
+            table.put(b"key", b"value").unwrap();
+            table.finish().unwrap();
+            file
+        });
+        let progress = Arc::<IngestProgress>::default();
+        let watch = Watch::begin(&*RealVfs::new(), progress.clone(), Interrupt::default()).ok().unwrap();
+        let request = IngestRequest::new(db.default_family(), files.to_vec());
+        drop(db.prepare_ingest(&[request], &IngestOptions::default(), &progress).unwrap());
+        let text = "prepared 2 of 2 tables";
+        assert!(screen.comes_to_show(text), "{screen:?}");
+        assert!(screen.showed(|line| line.contains(text) && line.contains("100%")), "{screen:?}");
+        drop(watch);
+        assert!(screen.is_clear(), "{screen:?}");
+    }
 }

@@ -191,3 +191,32 @@ fn write(args: &Args, db: &Db, batch: &mut WriteBatch, reporter: &mut Reporter<'
     reporter.progress.advance(tally.records);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use spillway::vfs::{IfExists, IoClass};
+
+    use super::*;
+    use crate::progress::screen::Screen;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn the_terminal_shows_how_many_records_are_loaded() {
+        let (screen, dir) = (Screen::of_this_thread(), tempfile::tempdir().unwrap());
+        let [file, db] = ["in", "db"].map(|name| dir.path().join(name).display().to_string());
+        let lines: String = (0..2 * BATCH_RECORDS).map(|i| format!("{i:05}\tvalue\n")).collect();
+        let mut input = RealVfs::new().create(file.as_ref(), IfExists::Fail).unwrap();
+        input.append(lines.as_bytes(), IoClass::Other).unwrap();
+        let line = Line::parse_from(["load", &file, "--format", "kv", "--db", &db]);
+        assert!(run(&line.args, &mut std::io::sink()).is_ok());
+        let has_advanced = |line: &str| line.contains("1,000 records") && !line.contains("%  0 B/");
+        assert!(screen.showed(has_advanced), "{screen:?}");
+        assert!(screen.is_clear(), "{screen:?}");
+    }
+}

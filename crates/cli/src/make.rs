@@ -209,3 +209,44 @@ impl PartWriter {
         Ok(tables)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use spillway::vfs::{IfExists, IoClass, RealVfs};
+
+    use super::*;
+    use crate::input::InputArgs;
+    use crate::progress::screen::Screen;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        input: InputArgs,
+    }
+
+    /// Tables made of little memory, in `dir`, of enough records for several passes.
+    fn made(dir: PathBuf) -> Made {
+        let (vfs, file) = (RealVfs::new(), dir.join("in"));
+        let count = 2 * PROGRESS_RECORDS;
+        let lines: String = (0..count).map(|i| format!("{:05}\tvalue {i:030}\n", i * 7919 % count)).collect();
+        vfs.create(&file, IfExists::Fail).unwrap().append(lines.as_bytes(), IoClass::Other).unwrap();
+        let line = Line::parse_from(["make", "--format", "kv"]);
+        let input = Input::open(&line.input, &[file]).ok().unwrap();
+        let (memory, target_size) = (Some(MEMORY_BYTES_MIN), Some(64 << 10));
+        let args = MakeArgs { memory, threads: Some(2), tmp: None, target_size };
+        let place = Place { vfs, dir, family: Arc::default(), interrupt: Interrupt::default() };
+        make(input, &args, &place).ok().unwrap()
+    }
+
+    #[test]
+    fn the_terminal_shows_how_far_each_step_has_come() {
+        let (screen, dir) = (Screen::of_this_thread(), tempfile::tempdir().unwrap());
+        assert!(made(dir.path().to_owned()).passes > 0, "nothing was merged before the tables were written");
+        for (step, begins) in [("4,096 records", "%  0 B/"), ("merging", " 0 B  "), ("writing tables", "%  0 B/")] {
+            let has_advanced = |line: &str| line.contains(step) && !line.contains(begins);
+            assert!(screen.showed(has_advanced), "{step}: {screen:?}");
+        }
+        assert!(screen.is_clear(), "{screen:?}");
+    }
+}

@@ -1,23 +1,33 @@
 //! Progress on a terminal. Nothing is shown where standard error is none.
 
+#[cfg(test)]
+pub mod screen;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::human;
 
 /// Counts bytes, with time left where the total is known.
 fn bar(total_bytes: Option<u64>) -> ProgressBar {
-    let (bar, template) = match total_bytes {
-        Some(total) => (
-            ProgressBar::new(total),
-            "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left",
-        ),
-        None => (ProgressBar::no_length(), "{spinner} {bytes}  {bytes_per_sec}  {msg}  {elapsed}"),
+    let template = match total_bytes {
+        Some(_) => "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left",
+        None => "{spinner} {bytes}  {bytes_per_sec}  {msg}  {elapsed}",
     };
+    let bar = ProgressBar::with_draw_target(total_bytes, target());
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
+}
+
+/// Where it is drawn.
+fn target() -> ProgressDrawTarget {
+    #[cfg(test)]
+    if let Some(target) = screen::Screen::target() {
+        return target;
+    }
+    ProgressDrawTarget::stderr()
 }
 
 /// Records read from files: bytes of the files, their rate, records, their rate, time left.
