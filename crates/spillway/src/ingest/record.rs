@@ -283,6 +283,62 @@ mod tests {
         IngestRecord::decode(&past_the_end.encode()).expect_err("numbers end at 56 bits");
     }
 
+    /// Where the encodings of two shares that differ in a flag first differ: in the flags.
+    fn flags_at(without: &[u8], with: &[u8]) -> usize {
+        without.iter().zip(with).position(|(without, with)| without != with).expect("they differ")
+    }
+
+    fn of(share: FamilyIngest) -> Vec<u8> {
+        IngestRecord { first: SeqNo(1), families: vec![Arc::new(share)] }.encode()
+    }
+
+    fn of_table(table: IngestTable) -> Vec<u8> {
+        of(FamilyIngest { layers: vec![vec![table]], ..FamilyIngest::default() })
+    }
+
+    fn refused(bytes: &[u8]) -> String {
+        IngestRecord::decode(bytes).expect_err("malformed").message().to_owned()
+    }
+
+    #[test]
+    fn flags_that_nobody_knows_are_refused() {
+        let plain = of_table(table(1, "a", "b"));
+        let excised = of(FamilyIngest { excise: Some((b"a".to_vec(), b"b".to_vec())), ..FamilyIngest::default() });
+        let ranged = of_table(IngestTable { has_range_deletions: true, ..table(1, "a", "b") });
+        let places = [(flags_at(&plain, &excised), 1, "its flags"), (flags_at(&plain, &ranged), 3, "a table")];
+        for (at, known_bits, what) in places {
+            // A flag in the eighth bit would make a longer number.
+            for bit in known_bits..7 {
+                let mut bytes = plain.clone();
+                bytes[at] |= 1 << bit;
+                assert_eq!(refused(&bytes), format!("an ingest's record in the log is malformed: {what}"), "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn tables_that_cannot_be_are_refused() {
+        let changed = |change: &dyn Fn(&mut FileMeta)| {
+            let mut table = table(1, "a", "b");
+            change(&mut table.meta);
+            refused(&of_table(table))
+        };
+        let numbers = |smallest: u64, largest: u64| {
+            changed(&|meta| (meta.smallest_seq, meta.largest_seq) = (SeqNo(smallest), SeqNo(largest)))
+        };
+        let messages = [
+            numbers(9, 3),
+            numbers(3, SeqNo::MAX.0 + 1),
+            changed(&|meta| meta.smallest = b"a".to_vec()),
+            changed(&|meta| meta.largest.clear()),
+        ];
+        for (nth, message) in messages.iter().enumerate() {
+            assert_eq!(message, "an ingest's record in the log is malformed: a table", "{nth}");
+        }
+        let nothing = FamilyIngest { layers: vec![vec![table(1, "a", "b")], Vec::new()], ..FamilyIngest::default() };
+        assert_eq!(refused(&of(nothing)), "an ingest's record in the log is malformed: a layer without tables");
+    }
+
     #[test]
     fn a_number_goes_into_bounds_but_not_into_exclusive_ends() {
         let mut ranged = table(1, "a", "c").meta;

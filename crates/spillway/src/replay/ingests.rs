@@ -121,3 +121,182 @@ fn check_bounds(order: &UserOrder, share: &FamilyIngest) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base::options::WalRecoveryMode;
+    use base::{ErrorKind, FamilyId, FileNumber, ValueKind, key};
+    use log::{LogConfig, LogFile, RecordKind};
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::db::{Db, OpenOptions};
+    use crate::ingest::record::IngestTable;
+    use crate::read::options::ReadOptions;
+    use crate::version::table_file::FileMeta;
+    use crate::write::batch::{HEADER_BYTES, WriteBatch, header};
+
+    const LOG: &str = "/db/000900.splog";
+    const TABLE: &str = "/db/000950.sst";
+    const TABLE_BYTES: u64 = 1000;
+    const FIRST: SeqNo = SeqNo(100);
+
+    fn table(smallest: &str, largest: &str) -> IngestTable {
+        let bound = |user_key: &str| key::encode(user_key.as_bytes(), SeqNo::ZERO, ValueKind::Value);
+        let meta = FileMeta {
+            number: FileNumber(950),
+            file_bytes: TABLE_BYTES,
+            smallest: bound(smallest),
+            largest: bound(largest),
+            ..FileMeta::default()
+        };
+        IngestTable { meta, ..IngestTable::default() }
+    }
+
+    fn excise(start: &str, end: &str) -> FamilyIngest {
+        FamilyIngest { excise: Some((start.into(), end.into())), ..FamilyIngest::default() }
+    }
+
+    fn layered(layers: &[&[(&str, &str)]]) -> FamilyIngest {
+        let tables = |bounds: &&[(&str, &str)]| -> Vec<IngestTable> {
+            bounds.iter().map(|(smallest, largest)| table(smallest, largest)).collect()
+        };
+        FamilyIngest { layers: layers.iter().map(tables).collect(), ..FamilyIngest::default() }
+    }
+
+    /// An ingest's record whose numbers begin there.
+    fn record(first: SeqNo, share: FamilyIngest) -> Vec<u8> {
+        IngestRecord { first, families: vec![Arc::new(share)] }.encode()
+    }
+
+    /// A batch as a log has it: it puts `key` at that number, and says that it holds so many changes.
+    fn batch(seq: u64, count: u32, key: &str) -> Vec<u8> {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, key.as_bytes(), b"v");
+        [&header(SeqNo(seq), count)[..], &batch.as_bytes()[HEADER_BYTES..]].concat()
+    }
+
+    /// A closed database whose last log has a batch that puts "b", and an ingest whose record begins where that is said.
+    fn logged(ingest: &[u8]) -> (Arc<MemoryVfs>, u64) {
+        let vfs = MemoryVfs::new(3);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        Db::open("/db", &options).unwrap().close().unwrap();
+        let config = LogConfig { capacity_bytes: 1 << 16, ..LogConfig::default() };
+        let log = LogFile::create(&*vfs, Path::new(LOG), FileNumber(900), config).unwrap();
+        let append = |kind: RecordKind, payload: &[u8]| {
+            let reservation = log.try_reserve(payload.len()).unwrap();
+            log.append(&reservation, kind, &[payload]).unwrap();
+            log.publish(reservation.end());
+            reservation.offset()
+        };
+        append(RecordKind::Batch, &batch(90, 1, "b"));
+        let offset = append(RecordKind::Ingest, ingest);
+        log.sync().unwrap();
+        (vfs, offset)
+    }
+
+    fn open(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Db> {
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.wal_recovery_mode = mode;
+        Db::open("/db", &options)
+    }
+
+    /// The ingest stops recovery, which names its record: what it says of that.
+    fn refused(ingest: &[u8]) -> String {
+        let (vfs, offset) = logged(ingest);
+        let error = open(&vfs, WalRecoveryMode::PointInTime).err().expect("it is refused");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(Path::new(LOG))), "{error:?}");
+        assert_eq!(error.offset(), Some(offset), "{error:?}");
+        error.message().to_owned()
+    }
+
+    /// Which of these keys there are.
+    fn found(db: &Db, keys: [&str; 2]) -> [bool; 2] {
+        let family = db.default_family();
+        keys.map(|key| db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap().is_some())
+    }
+
+    #[test]
+    fn a_batch_beside_an_ingest_goes_on_from_its_numbers_and_holds_what_it_says() {
+        let beside = |batch: Vec<u8>| [record(FIRST, excise("a", "c")), batch].concat();
+        let (vfs, _) = logged(&beside(batch(FIRST.0 + 1, 1, "q")));
+        let db = open(&vfs, WalRecoveryMode::PointInTime).unwrap();
+        assert_eq!(found(&db, ["b", "q"]), [false, true], "this one is as it should be");
+        for seq in [0, 1, FIRST.0, FIRST.0 + 2, SeqNo::MAX.0] {
+            let message = refused(&beside(batch(seq, 1, "q")));
+            assert_eq!(message, "the batch beside an ingest does not go on from its numbers", "{seq}");
+        }
+        for count in [0, 2, u32::MAX] {
+            let message = refused(&beside(batch(FIRST.0 + 1, count, "q")));
+            assert_eq!(message, "a batch in the log does not hold as many records as it says", "{count}");
+        }
+        refused(&beside(vec![0; HEADER_BYTES - 1]));
+    }
+
+    #[test]
+    fn numbers_of_a_batch_beside_an_ingest_do_not_overflow() {
+        for count in [2, 3, u32::MAX] {
+            let last_but_one = record(SeqNo(SeqNo::MAX.0 - 1), excise("a", "c"));
+            refused(&[last_but_one, batch(SeqNo::MAX.0, count, "q")].concat());
+        }
+    }
+
+    #[test]
+    fn bounds_that_no_ingest_has_are_refused() {
+        for (start, end) in [("b", "b"), ("c", "b"), ("b", "")] {
+            let message = refused(&record(FIRST, excise(start, end)));
+            assert_eq!(message, "an excise's span is empty or inverted", "{start:?}, {end:?}");
+        }
+        let wrong: [&[&[(&str, &str)]]; 7] = [
+            &[&[("c", "a")]],
+            &[&[("a", "b"), ("d", "c")]],
+            &[&[("a", "c"), ("b", "d")]],
+            &[&[("a", "c"), ("c", "d")]],
+            &[&[("a", "a"), ("a", "a")]],
+            &[&[("c", "d"), ("a", "b")]],
+            &[&[("a", "b")], &[("d", "c")]],
+        ];
+        for layers in wrong {
+            let message = refused(&record(FIRST, layered(layers)));
+            let expected = "the bounds of an ingest's tables are inverted, or overlap in a layer";
+            assert_eq!(message, expected, "{layers:?}");
+        }
+    }
+
+    /// Tables of two layers may overlap, and one may end where the next begins: then it is looked for them.
+    #[test]
+    fn tables_that_are_missing_or_of_another_length_are_named() {
+        let mut until_c = layered(&[&[("a", "b"), ("c", "d")]]);
+        until_c.layers[0][0].meta.largest = key::encode(b"c", SeqNo::MAX, ValueKind::RangeDeletion);
+        for share in [layered(&[&[("a", "c")], &[("b", "d")]]), until_c] {
+            let (vfs, _) = logged(&record(FIRST, share));
+            let names_table = |expected: &str| {
+                let error = open(&vfs, WalRecoveryMode::PointInTime).err().expect("it is refused");
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(Path::new(TABLE))), "{error:?}");
+                assert!(error.message().contains(expected), "{error:?}");
+            };
+            names_table("a table that was ingested is missing");
+            for bytes in [0, TABLE_BYTES - 1, TABLE_BYTES + 1] {
+                vfs.write_file(Path::new(TABLE), &vec![0; bytes as usize]).unwrap();
+                names_table(&format!("the table has {bytes} bytes, the log says {TABLE_BYTES}"));
+            }
+        }
+    }
+
+    /// Nothing of it is queued before all of it was looked at (D3), and its numbers are not given out again.
+    #[test]
+    fn salvage_passes_over_an_ingest_whole() {
+        let excised = record(FIRST, excise("a", "c"));
+        let lying = [excised.clone(), batch(FIRST.0 + 1, 2, "q")].concat();
+        let mut lacking = layered(&[&[("x", "y")]]);
+        lacking.excise = Some((b"a".to_vec(), b"c".to_vec()));
+        for (ingest, last) in [(lying, FIRST.0 + 2), (record(FIRST, lacking), FIRST.0 + 1)] {
+            let (vfs, _) = logged(&ingest);
+            let db = open(&vfs, WalRecoveryMode::SkipAnyCorruptedRecords).unwrap();
+            assert_eq!(found(&db, ["b", "q"]), [true, false]);
+            assert!(db.latest_sequence_number() >= SeqNo(last), "{}", db.latest_sequence_number());
+        }
+    }
+}
