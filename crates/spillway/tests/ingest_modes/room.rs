@@ -62,18 +62,21 @@ impl Drop for Hold {
 
 /// One memtable fills the queue, and three tables level 0.
 fn world() -> (World, Hold) {
+    world_of(FamilyOptions {
+        write_buffer_size: 64 << 10,
+        max_write_buffer_number: 2,
+        level0_file_num_compaction_trigger: 2,
+        level0_slowdown_writes_trigger: 3,
+        level0_stop_writes_trigger: 3,
+        ..FamilyOptions::default()
+    })
+}
+
+fn world_of(family: FamilyOptions) -> (World, Hold) {
     let hold = Hold(Arc::default());
     let listener = hold.0.clone();
     let world = World::threaded_with(|options: &mut OpenOptions| {
         options.db.listeners.push(listener);
-        let family = FamilyOptions {
-            write_buffer_size: 64 << 10,
-            max_write_buffer_number: 2,
-            level0_file_num_compaction_trigger: 2,
-            level0_slowdown_writes_trigger: 3,
-            level0_stop_writes_trigger: 3,
-            ..FamilyOptions::default()
-        };
         options.families = vec![("default".to_owned(), family)];
     });
     (world, hold)
@@ -131,27 +134,50 @@ fn wait_while<T>(ingesting: &ScopedJoinHandle<'_, T>, holds: impl Fn() -> bool) 
     }
 }
 
+/// The queue is full: an ingest waits until it is let go, and has no number before.
+fn check_waits(world: &World, hold: &Hold, ingest: IngestMode) {
+    let file = world.table("new", 0..5, "new");
+    std::thread::scope(|scope| {
+        let ingesting = scope.spawn(|| world.ingest(file, &mode(ingest)));
+        wait_while(&ingesting, || !hold.0.has_stopped.load(Ordering::Acquire));
+        let (meanwhile, waits) = (write(&world.db, 500), !ingesting.is_finished());
+        hold.0.let_go();
+        let report = ingesting.join().expect("no panic").expect("ingested");
+        assert!(waits, "{ingest:?}: the queue is full");
+        assert!(report.first > meanwhile, "{ingest:?}: {} was taken before {meanwhile}", report.first);
+    });
+    assert_eq!([0, 500].map(|key| world.get(key).expect("there")), ["new", "meanwhile"]);
+    let stalls = world.db.stalls();
+    let waits = stalls.iter().find(|stall| stall.cause.name() == "memtable-limit").expect("a cause").waits;
+    assert_eq!(waits, 1, "{ingest:?}");
+}
+
 #[test]
 fn an_ingest_waits_for_room_in_the_queue_before_it_has_a_number() {
     for ingest in MODES {
         let (world, hold) = world();
         fill_queue(&world, &hold);
         check_busy(&world, ingest);
-        let file = world.table("new", 0..5, "new");
-        std::thread::scope(|scope| {
-            let ingesting = scope.spawn(|| world.ingest(file, &mode(ingest)));
-            wait_while(&ingesting, || !hold.0.has_stopped.load(Ordering::Acquire));
-            let (meanwhile, waits) = (write(&world.db, 500), !ingesting.is_finished());
-            hold.0.let_go();
-            let report = ingesting.join().expect("no panic").expect("ingested");
-            assert!(waits, "{ingest:?}: the queue is full");
-            assert!(report.first > meanwhile, "{ingest:?}: {} was taken before {meanwhile}", report.first);
-        });
-        assert_eq!([0, 500].map(|key| world.get(key).expect("there")), ["new", "meanwhile"]);
-        let stalls = world.db.stalls();
-        let waits = stalls.iter().find(|stall| stall.cause.name() == "memtable-limit").expect("a cause").waits;
-        assert_eq!(waits, 1, "{ingest:?}");
+        check_waits(&world, &hold, ingest);
     }
+}
+
+/// Of ingests that hold next to no memory the queue takes as many as docs/ingest.md says: every read looks at each.
+#[test]
+fn an_ingest_waits_where_the_queue_has_256_entries() {
+    const ENTRIES_MAX: u32 = 256;
+    let family = FamilyOptions { write_buffer_size: 1 << 20, max_write_buffer_number: 8, ..FamilyOptions::default() };
+    let (world, hold) = world_of(family);
+    hold.0.holds_flushes.store(true, Ordering::Release);
+    for entry in 0..ENTRIES_MAX {
+        let file = world.table(&format!("{entry}"), [1000 + entry], "queued");
+        let ingested = world.ingest(file, &impatient(IngestMode::Flushable));
+        ingested.unwrap_or_else(|error| panic!("{entry} are in the queue: {error}"));
+    }
+    assert_eq!(world.number("spillway.ingests-queued"), u64::from(ENTRIES_MAX));
+    check_busy(&world, IngestMode::Flushable);
+    check_waits(&world, &hold, IngestMode::Flushable);
+    assert_eq!(world.contents().len(), ENTRIES_MAX as usize + 5 + 1);
 }
 
 /// The batch of an ingest that may not wait finds no room: what the call says, which must not have waited.
