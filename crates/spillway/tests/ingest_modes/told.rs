@@ -116,6 +116,26 @@ fn what_is_queued_is_in_all_sizes() {
     assert_eq!(*seen.lock(), Some((true, placed)));
 }
 
+/// Bytes of the mutable memtable, of all that is to be flushed, and of all memtables, those made ahead included.
+fn memory(db: &Arc<Db>) -> [u64; 3] {
+    ["rocksdb.cur-size-active-mem-table", "rocksdb.cur-size-all-mem-tables", "rocksdb.size-all-mem-tables"]
+        .map(|name| db.int_property(&db.default_family(), name).expect("a property"))
+}
+
+#[test]
+fn what_is_queued_is_in_the_memory_to_be_flushed_and_in_no_memtable() {
+    let world = World::inline();
+    world.put(9000, "beside");
+    let before = memory(&world.db);
+    assert_eq!(before[0], before[1], "nothing else is there");
+    let seen = told_while_queued(&world, memory);
+    world.ingest(world.table("new", 0..5, "new"), &mode(IngestMode::Flushable)).expect("ingested");
+    let [mutable, unflushed, memtables] = seen.lock().expect("it was queued");
+    assert!(unflushed > mutable, "{unflushed} and {mutable}: the ingest holds memory");
+    assert_eq!([mutable, memtables], [before[0], before[2]], "which is no memtable's");
+    assert!(memory(&world.db)[1] < unflushed, "its flush freed that");
+}
+
 #[test]
 fn a_listener_may_write_once_an_ingest_gave_its_tables_levels() {
     for ingest in [IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct] {
