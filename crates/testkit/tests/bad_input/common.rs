@@ -1,4 +1,4 @@
-//! A small database with every kind of file, and what it holds.
+//! Small databases with every kind of file, and what they hold.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,27 +13,73 @@ use vfs::MemoryVfs;
 
 pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
-pub fn profile() -> Profile {
-    profile::by_name("tiny").unwrap()
+/// A small database: the script that makes it, and the options for that and for opening it again.
+#[derive(Clone, Copy)]
+pub struct Subject {
+    pub script: &'static str,
+    profile: &'static str,
 }
 
-/// The options it is opened with, whatever families a damaged MANIFEST says there are.
-pub fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
-    let mut options = profile().open_options(vfs.clone(), ["users"]);
-    options.db.create_if_missing = false;
-    options.db.create_missing_column_families = false;
-    options
-}
+pub const PLAIN: Subject = Subject { script: SCRIPT, profile: "tiny" };
 
-/// Runs a script and closes the database.
-pub fn database(script: &str) -> Arc<MemoryVfs> {
-    let vfs = MemoryVfs::new(1);
-    let mut runner = Runner::open(vfs.clone(), profile(), Model::default()).unwrap();
-    for op in parse::script(script).unwrap().ops {
-        runner.step(&op).unwrap_or_else(|failure| panic!("{op}: {failure}"));
+/// Its ingests stay in the queue where they stand over a memtable.
+pub const INGESTS: Subject = Subject { script: INGESTS_SCRIPT, profile: "queued" };
+
+impl Subject {
+    fn profile(&self) -> Profile {
+        profile::by_name(self.profile).unwrap()
     }
-    drop(runner.abandon());
-    vfs
+
+    /// The options it is opened with, whatever families a damaged MANIFEST says there are.
+    pub fn options(&self, vfs: &Arc<MemoryVfs>) -> OpenOptions {
+        let mut options = self.profile().open_options(vfs.clone(), ["users"]);
+        options.db.create_if_missing = false;
+        options.db.create_missing_column_families = false;
+        options
+    }
+
+    pub fn database(&self) -> Arc<MemoryVfs> {
+        self.after(self.script)
+    }
+
+    /// Runs a script, its own or another, and closes the database.
+    pub fn after(&self, script: &str) -> Arc<MemoryVfs> {
+        let vfs = MemoryVfs::new(1);
+        let mut runner = Runner::open(vfs.clone(), self.profile(), Model::default()).unwrap();
+        for op in parse::script(script).unwrap().ops {
+            runner.step(&op).unwrap_or_else(|failure| panic!("{op}: {failure}"));
+        }
+        drop(runner.abandon());
+        vfs
+    }
+
+    /// Everything, read both ways and key by key, so that no block stays unread.
+    pub fn read(&self, vfs: &Arc<MemoryVfs>) -> Result<Contents, Error> {
+        read_with(&self.options(vfs), DIR)
+    }
+
+    /// Opening and reading must fail, and name `file`.
+    pub fn refused(&self, vfs: &Arc<MemoryVfs>, file: &Path) -> Error {
+        match self.read(vfs) {
+            Ok(contents) => panic!("{} is damaged, and was read: {contents:?}", file.display()),
+            Err(error) => {
+                assert_eq!(error.path(), Some(file), "{error:?}");
+                error
+            }
+        }
+    }
+}
+
+pub fn profile() -> Profile {
+    PLAIN.profile()
+}
+
+pub fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    PLAIN.options(vfs)
+}
+
+pub fn database(script: &str) -> Arc<MemoryVfs> {
+    PLAIN.after(script)
 }
 
 /// Tables in two levels of two families, and writes that only the log holds.
@@ -52,12 +98,31 @@ pub const SCRIPT: &str = "
     merge default d 5
     delete users b";
 
-/// Everything, read both ways and key by key, so that no block stays unread.
+/// What an ingest leaves in every place: a table in which an excise left two parts, one that is linked under a memtable, in
+/// a log that ended with an earlier life; and in the last log, whose end may be lost, one over memtables of two families,
+/// with a batch, that no flush has met.
+const INGESTS_SCRIPT: &str = "
+    create users
+    batch put default a 1; put default c 1; put default d 1; put default f 1; put users a 1
+    flush default users
+    compact default force
+    ingest flushable; excise default c e; file default; put d 2
+    put users b 1
+    ingest flushable; file users; put m 1; put n 1
+    reopen
+    put default n 1
+    put users c 1
+    ingest flushable; excise default f g; file default; put n 2; put o 1; delete-range s t; file default; merge a 3; \
+     file users; put b 2; batch; put default z 1; put users y 1
+    put default o 2 sync
+    merge users b 3
+    delete default z";
+
 pub fn read(vfs: &Arc<MemoryVfs>) -> Result<Contents, Error> {
-    read_with(&options(vfs), DIR)
+    PLAIN.read(vfs)
 }
 
-/// The same, under other options or in another directory.
+/// As [`Subject::read`], under other options or in another directory.
 pub fn read_with(options: &OpenOptions, dir: &str) -> Result<Contents, Error> {
     let db = Db::open(dir, options)?;
     let mut contents = Contents::new();
@@ -104,13 +169,6 @@ pub fn copy(vfs: &MemoryVfs) -> Arc<MemoryVfs> {
     vfs.crash_clone(1, vfs::CrashPolicy::ProcessKilled)
 }
 
-/// Opening and reading must fail, and name `file`.
 pub fn refused(vfs: &Arc<MemoryVfs>, file: &Path) -> Error {
-    match read(vfs) {
-        Ok(contents) => panic!("{} is damaged, and was read: {contents:?}", file.display()),
-        Err(error) => {
-            assert_eq!(error.path(), Some(file), "{error:?}");
-            error
-        }
-    }
+    PLAIN.refused(vfs, file)
 }

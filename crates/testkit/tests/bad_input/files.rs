@@ -11,7 +11,7 @@ use spillway::{Db, ErrorKind, IngestOptions, TableWriter, WriteOptions};
 use testkit::run::DIR;
 use vfs::{IoClass, MemoryVfs, Vfs};
 
-use crate::common::{SCRIPT, copy, database, files, manifest, options, read, refused};
+use crate::common::{INGESTS, PLAIN, SCRIPT, copy, database, files, manifest, options, read, refused};
 
 fn current() -> std::path::PathBuf {
     Path::new(DIR).join("CURRENT")
@@ -69,16 +69,19 @@ fn without_a_current_a_database_is_not_made_over_the_old_one() {
 
 #[test]
 fn tables_that_are_missing_or_of_another_length_are_named() {
-    let whole = database(SCRIPT);
-    for table in files(&whole, ".sst") {
-        let len = whole.read_file(&table).unwrap().len();
-        let vfs = copy(&whole);
-        vfs.remove_file(&table).unwrap();
-        assert_eq!(refused(&vfs, &table).kind(), ErrorKind::Corruption);
-        for wrong in [0, 1, len / 2, len - 1, len + 1, len + 4096] {
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        for table in files(&whole, ".sst") {
+            let len = whole.read_file(&table).unwrap().len();
             let vfs = copy(&whole);
-            vfs.truncate(&table, wrong).unwrap();
-            assert_eq!(refused(&vfs, &table).kind(), ErrorKind::Corruption, "{wrong} of {len} bytes");
+            vfs.remove_file(&table).unwrap();
+            assert_eq!(subject.refused(&vfs, &table).kind(), ErrorKind::Corruption);
+            for wrong in [0, 1, len / 2, len - 1, len + 1, len + 4096] {
+                let vfs = copy(&whole);
+                vfs.truncate(&table, wrong).unwrap();
+                let error = subject.refused(&vfs, &table);
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{wrong} of {len} bytes");
+            }
         }
     }
 }
@@ -101,16 +104,19 @@ fn tables_that_changed_places_are_refused() {
 
 #[test]
 fn a_manifest_of_any_length_gives_all_or_an_error() {
-    let whole = database(SCRIPT);
-    let manifest = manifest(&whole);
-    let expected = read(&copy(&whole)).unwrap();
-    let len = whole.read_file(&manifest).unwrap().len();
-    for cut in 0..len {
-        let vfs = copy(&whole);
-        vfs.truncate(&manifest, cut).unwrap();
-        match read(&vfs) {
-            Ok(contents) => assert_eq!(contents, expected, "cut to {cut} of {len} bytes"),
-            Err(error) => assert!(error.path().is_some(), "cut to {cut} of {len} bytes: {error:?}"),
+    // Where it is not opened again, the MANIFEST tells of each flush of an ingest by itself.
+    let in_one_life = INGESTS.after(&INGESTS.script.replace("reopen", ""));
+    for (subject, whole) in [(PLAIN, PLAIN.database()), (INGESTS, INGESTS.database()), (INGESTS, in_one_life)] {
+        let manifest = manifest(&whole);
+        let expected = subject.read(&copy(&whole)).unwrap();
+        let len = whole.read_file(&manifest).unwrap().len();
+        for cut in 0..len {
+            let vfs = copy(&whole);
+            vfs.truncate(&manifest, cut).unwrap();
+            match subject.read(&vfs) {
+                Ok(contents) => assert_eq!(contents, expected, "cut to {cut} of {len} bytes"),
+                Err(error) => assert!(error.path().is_some(), "cut to {cut} of {len} bytes: {error:?}"),
+            }
         }
     }
 }

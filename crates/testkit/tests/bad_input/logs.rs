@@ -9,7 +9,7 @@ use spillway::{Db, ErrorKind};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{SCRIPT, copy, database, files, options, read, refused};
+use crate::common::{Contents, INGESTS, PLAIN, SCRIPT, Subject, copy, database, files, options, read, refused};
 
 /// The last log with records in it.
 fn last_log(vfs: &MemoryVfs) -> PathBuf {
@@ -18,39 +18,48 @@ fn last_log(vfs: &MemoryVfs) -> PathBuf {
 
 #[test]
 fn a_log_with_a_tail_of_zeros_is_whole() {
-    let whole = database(SCRIPT);
-    let expected = read(&copy(&whole)).unwrap();
-    let path = last_log(&whole);
-    let len = whole.read_file(&path).unwrap().len();
-    for more in [1, 511, 4096, 1 << 20] {
-        let vfs = copy(&whole);
-        vfs.truncate(&path, len + more).unwrap();
-        assert_eq!(read(&vfs).unwrap(), expected);
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let expected = subject.read(&copy(&whole)).unwrap();
+        let path = last_log(&whole);
+        let len = whole.read_file(&path).unwrap().len();
+        for more in [1, 511, 4096, 1 << 20] {
+            let vfs = copy(&whole);
+            vfs.truncate(&path, len + more).unwrap();
+            assert_eq!(subject.read(&vfs).unwrap(), expected);
+        }
     }
+}
+
+/// The states after each write that only the last log holds: it may end behind any of them.
+fn states(subject: Subject) -> Vec<Contents> {
+    let lines: Vec<_> = subject.script.lines().collect();
+    let is_settled = |line: &&str| line.trim().starts_with("flush ") || line.trim() == "reopen";
+    let settled = lines.iter().rposition(is_settled).unwrap();
+    let after = |end: usize| {
+        let script = lines.iter().take(end).copied().collect::<Vec<_>>().join("\n");
+        subject.read(&subject.after(&script)).unwrap()
+    };
+    (settled + 1..=lines.len()).map(after).collect()
 }
 
 #[test]
 fn a_cut_log_gives_a_prefix_or_an_error() {
-    let whole = database(SCRIPT);
-    let lines: Vec<_> = SCRIPT.lines().collect();
-    // The states after each write that only the log holds: the last log may end behind any of them.
-    let flushed = lines.iter().rposition(|line| line.contains("flush")).unwrap();
-    let prefixes: Vec<_> =
-        (flushed + 1..=lines.len()).map(|end| read(&database(&lines[..end].join("\n"))).unwrap()).collect();
-    let path = last_log(&whole);
-    let len = whole.read_file(&path).unwrap().len();
-    for cut in 0..len {
-        let vfs = copy(&whole);
-        vfs.truncate(&path, cut).unwrap();
-        match read(&vfs) {
-            Ok(contents) => assert!(prefixes.contains(&contents), "cut to {cut} of {len} bytes: {contents:?}"),
-            Err(error) => {
-                assert_eq!(
-                    (error.kind(), error.path()),
-                    (ErrorKind::Corruption, Some(&*path)),
-                    "cut to {cut}: {error:?}"
-                );
-                assert!(error.offset().is_some(), "{error:?}");
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let prefixes = states(subject);
+        let path = last_log(&whole);
+        let len = whole.read_file(&path).unwrap().len();
+        for cut in 0..len {
+            let vfs = copy(&whole);
+            vfs.truncate(&path, cut).unwrap();
+            match subject.read(&vfs) {
+                Ok(contents) => assert!(prefixes.contains(&contents), "cut to {cut} of {len} bytes: {contents:?}"),
+                Err(error) => {
+                    let named = (error.kind(), error.path());
+                    assert_eq!(named, (ErrorKind::Corruption, Some(&*path)), "cut to {cut}: {error:?}");
+                    assert!(error.offset().is_some(), "{error:?}");
+                }
             }
         }
     }
