@@ -31,6 +31,10 @@ fn faults_of(operation: Operation) -> Vec<Fault> {
             faults.extend([Fault::Error(FaultCode::NoSpace), Fault::Error(FaultCode::TooManyFiles)]);
         }
         Operation::Open | Operation::OpenAppend => faults.push(Fault::Error(FaultCode::TooManyFiles)),
+        // Blocks may be found only when they are written back, and a name may take one.
+        Operation::Sync | Operation::SyncDir | Operation::Link | Operation::Rename => {
+            faults.push(Fault::Error(FaultCode::NoSpace));
+        }
         _ => {}
     }
     faults

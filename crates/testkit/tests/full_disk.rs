@@ -9,11 +9,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{Db, ErrorKind, IngestOptions, ReadOptions, TableWriter, WriteOptions};
+use spillway::{
+    Db, ErrorKind, Family, IngestMode, IngestOptions, IngestProgress, IngestRequest, ReadOptions, TableWriter,
+    WriteOptions,
+};
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
 use testkit::threads::within;
-use vfs::{MemoryVfs, RealVfs, Vfs};
+use vfs::{CrashPolicy, MemoryVfs, RealVfs, Vfs};
 
 const LIMIT: Duration = Duration::from_secs(120);
 const DISK_MIB: usize = 32;
@@ -160,6 +163,149 @@ fn an_ingest_onto_a_full_disk() {
         memory.set_capacity(None);
         db.ingest(&family, &[file], &IngestOptions::default()).unwrap();
         check(&db, 100);
+    });
+}
+
+const DIR: &str = "/db";
+const MODES: [IngestMode; 4] =
+    [IngestMode::Flushable, IngestMode::Blocking, IngestMode::FlushFirst, IngestMode::Direct];
+
+/// Keys that are written, and that an ingest brings anew.
+const KEYS: u64 = 100;
+
+fn write_old(db: &Db) {
+    let family = db.default_family();
+    for key in 0..KEYS {
+        db.put(&family, &key.to_be_bytes(), b"old", &WriteOptions::default()).unwrap();
+    }
+    db.sync_log().unwrap();
+}
+
+fn new_table(vfs: &Arc<dyn Vfs>, family: &Family) -> PathBuf {
+    let path = PathBuf::from("/new.sst");
+    let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+    (0..KEYS).for_each(|key| table.put(&key.to_be_bytes(), b"new").unwrap());
+    table.finish().unwrap();
+    path
+}
+
+/// Whether the ingest is there, which is so of all its keys or of none.
+fn is_ingested(db: &Db) -> bool {
+    let family = db.default_family();
+    let get = |key: u64| db.get(&family, &key.to_be_bytes(), &ReadOptions::default()).unwrap();
+    let count = |value: &[u8]| (0..KEYS).filter(|key| get(*key).as_deref() == Some(value)).count() as u64;
+    let counts = [count(b"old"), count(b"new")];
+    assert!(counts == [KEYS, 0] || counts == [0, KEYS], "{counts:?} of {KEYS} are old and new");
+    counts == [0, KEYS]
+}
+
+/// Leaves so much of the disk free.
+fn leave_room(memory: &MemoryVfs, bytes: u64) {
+    let used: u64 = memory.all_files().iter().map(|path| memory.metadata(path).unwrap().len).sum();
+    memory.set_capacity(Some(used + bytes));
+}
+
+fn check_is_full(error: &spillway::Error) {
+    assert!(matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::ReadOnly), "an error of another kind: {error:?}");
+}
+
+/// The database takes writes and flushes again.
+fn go_on(db: &Db) {
+    db.put(&db.default_family(), b"k", b"v", &WriteOptions::synced()).unwrap();
+    db.flush(&[&db.default_family()]).unwrap();
+}
+
+/// Commits an ingest with so many bytes free, over a memtable that has all its keys. False where that failed, or the flush
+/// that follows.
+fn commit_with_room(profile: Profile, mode: IngestMode, room: u64) -> bool {
+    let memory = MemoryVfs::new(1);
+    let vfs: Arc<dyn Vfs> = memory.clone();
+    let db = open(&vfs, Path::new(DIR), profile);
+    let family = db.default_family();
+    write_old(&db);
+    let request = [IngestRequest::new(family.clone(), vec![new_table(&vfs, &family)])];
+    let options = IngestOptions { mode, ..IngestOptions::default() };
+    let prepared = db.prepare_ingest(&request, &options, &IngestProgress::default()).unwrap();
+    leave_room(&memory, room);
+    let committed = db.commit_ingest(prepared);
+    committed.as_ref().err().into_iter().for_each(check_is_full);
+    let was_there = is_ingested(&db);
+    assert!(was_there || committed.is_err(), "it was acknowledged");
+    let went_through = committed.is_ok() && db.int_property(&family, "rocksdb.background-errors") == Some(0);
+    memory.set_capacity(None);
+    let power_lost = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+    drop(db);
+    for left in [memory, power_lost] {
+        let left: Arc<dyn Vfs> = left;
+        let db = open(&left, Path::new(DIR), profile);
+        assert!(is_ingested(&db) || !was_there, "it was seen before");
+        go_on(&db);
+    }
+    went_through
+}
+
+/// By one set of options a flush writes what is ingested into one table with the memtable under it; by the other it is
+/// linked.
+#[test]
+fn a_disk_that_is_full_anywhere_in_a_commit_or_its_flush() {
+    within(LIMIT, || {
+        for name in ["tiny", "static-levels"] {
+            for mode in MODES {
+                let profile = profile::by_name(name).unwrap();
+                let mut ended = [0; 2];
+                for room in (0..).step_by(307) {
+                    ended[usize::from(commit_with_room(profile, mode, room))] += 1;
+                    if ended[1] > 2 {
+                        break;
+                    }
+                }
+                assert!(ended[0] > 5, "{name}, {mode:?}: {ended:?}");
+            }
+        }
+    });
+}
+
+/// What a killed process left: an ingest that the log tells of, and no flush has met.
+fn with_queued_ingest() -> Arc<MemoryVfs> {
+    let memory = MemoryVfs::new(1);
+    let vfs: Arc<dyn Vfs> = memory.clone();
+    let db = open(&vfs, Path::new(DIR), profile::by_name("queued").unwrap());
+    write_old(&db);
+    let family = db.default_family();
+    db.ingest(&family, &[new_table(&vfs, &family)], &IngestOptions::default()).unwrap();
+    assert!(db.live_files().iter().any(|file| file.is_queued));
+    memory.crash_clone(1, CrashPolicy::ProcessKilled)
+}
+
+/// By one set of options it is in the queue again until a flush is asked for; by the other it is flushed at once.
+#[test]
+fn a_disk_that_is_full_anywhere_in_the_recovery_of_an_ingest() {
+    within(LIMIT, || {
+        let killed = with_queued_ingest();
+        for name in ["queued", "tiny"] {
+            let profile = profile::by_name(name).unwrap();
+            let mut ended = [0; 2];
+            for room in (0..).step_by(1009) {
+                let memory = killed.crash_clone(2, CrashPolicy::ProcessKilled);
+                leave_room(&memory, room);
+                let opened = Db::open(DIR, &profile.open_options(memory.clone(), ["other"]));
+                let flushed = opened.and_then(|db| {
+                    assert!(is_ingested(&db), "{name}, {room} bytes were free");
+                    db.flush(&[&db.default_family()])
+                });
+                flushed.as_ref().err().into_iter().for_each(check_is_full);
+                ended[usize::from(flushed.is_ok())] += 1;
+                memory.set_capacity(None);
+                let vfs: Arc<dyn Vfs> = memory;
+                let db = open(&vfs, Path::new(DIR), profile);
+                assert!(is_ingested(&db), "{name}, {room} bytes had been free");
+                go_on(&db);
+                if ended[1] > 2 {
+                    break;
+                }
+            }
+            assert!(ended[0] > 5, "{name}: {ended:?}");
+        }
     });
 }
 
