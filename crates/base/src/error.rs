@@ -105,6 +105,17 @@ impl Error {
         self
     }
 
+    /// Adds the record that was read, by its file and its offset there. Where the error names another file already, which the
+    /// record led to, that stands, and the record is told before it.
+    #[cold]
+    #[must_use]
+    pub fn at_record(self, path: &Path, offset: u64) -> Self {
+        match self.path() {
+            Some(other) if other != path => self.context(format!("the record at byte {offset} of {}", path.display())),
+            _ => self.at_path(path).at_offset(offset),
+        }
+    }
+
     #[cold]
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
@@ -188,5 +199,13 @@ mod tests {
     fn the_innermost_path_stands() {
         let error = Error::corruption("bad block").at_path("a.sst").at_path("b.sst").context("while reading");
         assert_eq!(error.to_string(), "while reading: bad block (a.sst)");
+    }
+
+    #[test]
+    fn an_offset_is_one_in_the_file_that_is_named() {
+        let at_record = |error: Error| error.at_record(Path::new("a.log"), 64).to_string();
+        assert_eq!(at_record(Error::corruption("bad")), "bad (a.log at byte 64)");
+        assert_eq!(at_record(Error::corruption("bad").at_path("a.log")), "bad (a.log at byte 64)");
+        assert_eq!(at_record(Error::corruption("bad").at_path("b.sst")), "the record at byte 64 of a.log: bad (b.sst)");
     }
 }

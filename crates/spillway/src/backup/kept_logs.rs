@@ -128,7 +128,7 @@ impl Reader<'_> {
             }
             let options = ReplayOptions { number: log.number, later: log.later, ..ReplayOptions::default() };
             let end = log::replay(vfs, &path, &options, &mut |record| {
-                self.see(&record).map_err(|error| error.at_path(&path).at_offset(record.offset))
+                self.see(&record).map_err(|error| error.at_record(&path, record.offset))
             })?;
             if end.reason != EndReason::Sealed {
                 cut_off = cut_off.or(Some(log.number));

@@ -1,6 +1,7 @@
 //! What the log says of an ingest: which tables and spans become part of the database, at which numbers.
 //! Format: docs/format/log.md.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
@@ -101,8 +102,13 @@ impl IngestRecord {
     pub fn decode(payload: &[u8]) -> Result<(IngestRecord, &[u8])> {
         let mut reader = Reader::new(payload);
         let mut record = IngestRecord { first: SeqNo(reader.u64("an ingest's first number")?), families: Vec::new() };
+        let mut seen = BTreeSet::new();
         for _ in 0..reader.varint32("an ingest's families")? {
-            record.families.push(Arc::new(decode_share(&mut reader)?));
+            let share = decode_share(&mut reader)?;
+            if !seen.insert(share.family) {
+                return Err(malformed("a family is in it twice"));
+            }
+            record.families.push(Arc::new(share));
         }
         let numbers = record.shape().numbers;
         if numbers == 0 || record.first == SeqNo::ZERO || record.first.checked_add(numbers - 1).is_none() {
@@ -133,6 +139,9 @@ fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
             return Err(malformed("a layer without tables"));
         }
         share.layers.push(layer);
+    }
+    if share.excise.is_none() && share.layers.is_empty() {
+        return Err(malformed("a family of which it changes nothing"));
     }
     Ok(share)
 }
@@ -337,6 +346,16 @@ mod tests {
         }
         let nothing = FamilyIngest { layers: vec![vec![table(1, "a", "b")], Vec::new()], ..FamilyIngest::default() };
         assert_eq!(refused(&of(nothing)), "an ingest's record in the log is malformed: a layer without tables");
+    }
+
+    #[test]
+    fn families_that_cannot_be_are_refused() {
+        let share = Arc::new(FamilyIngest { layers: vec![vec![table(1, "a", "b")]], ..FamilyIngest::default() });
+        let empty = Arc::new(FamilyIngest { family: FamilyId(7), ..FamilyIngest::default() });
+        for (second, what) in [(&share, "a family is in it twice"), (&empty, "a family of which it changes nothing")] {
+            let record = IngestRecord { first: SeqNo(1), families: vec![share.clone(), second.clone()] };
+            assert_eq!(refused(&record.encode()), format!("an ingest's record in the log is malformed: {what}"));
+        }
     }
 
     #[test]

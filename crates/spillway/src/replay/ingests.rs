@@ -29,8 +29,7 @@ impl LogReplay<'_> {
         if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
             return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
         }
-        let past_the_end = || Error::corruption("the batch beside an ingest has more entries than there are numbers");
-        let last = record.last().checked_add(in_batch).ok_or_else(past_the_end)?;
+        let last = SeqNo(record.last().0 + in_batch); // a number: the batch's reader has seen to that
         self.follow(record.first, last)?;
         // Whatever becomes of the record, its numbers are not given out again: a flush may say that it was through them.
         self.last_seq = self.last_seq.max(last);
@@ -82,7 +81,7 @@ impl LogReplay<'_> {
 /// `Corruption`: a table is missing, or has another size.
 pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyIngest) -> Result<()> {
     for table in share.layers.iter().flatten() {
-        let path = paths.table(table.meta.path_id, table.meta.number)?;
+        let path = paths.table(table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;
         let len = match vfs.metadata(&path) {
             Ok(metadata) => metadata.len,
             Err(error) if error.is_not_found() => {
@@ -283,6 +282,13 @@ mod tests {
                 names_table(&format!("the table has {bytes} bytes, the log says {TABLE_BYTES}"));
             }
         }
+    }
+
+    #[test]
+    fn a_path_that_no_ingest_has_is_refused() {
+        let mut elsewhere = layered(&[&[("a", "b")]]);
+        elsewhere.layers[0][0].meta.path_id = 1;
+        assert!(refused(&record(FIRST, elsewhere)).contains("path"));
     }
 
     /// Nothing of it is queued before all of it was looked at (D3), and its numbers are not given out again.

@@ -171,7 +171,7 @@ impl LogReplay<'_> {
         let mode = recovery_mode(self.context.options.wal_recovery_mode);
         let options = ReplayOptions { number, mode, known_end, from, later: log.later };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
-            let applied = self.apply_record(&record).map_err(|e| e.at_path(&path).at_offset(record.offset));
+            let applied = self.apply_record(&record).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied)
         })?;
         if end.skipped_bytes > 0 {
@@ -227,7 +227,7 @@ impl LogReplay<'_> {
             if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
                 return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
             }
-            self.apply_batch(batch, record.first, None).map_err(|e| e.at_path(&path).at_offset(held.offset))
+            self.apply_batch(batch, record.first, None).map_err(|e| e.at_record(&path, held.offset))
         })?;
         if batches == 0 {
             return Err(Error::corruption("the file of a large batch is empty").at_path(path));

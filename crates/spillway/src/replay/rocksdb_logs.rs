@@ -91,13 +91,13 @@ impl LogReplay<'_> {
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
         let mut left_out = 0u64;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
-            let batch = BatchReader::new(&record.payload).map_err(|e| e.at_path(&path).at_offset(record.offset))?;
+            let batch = BatchReader::new(&record.payload).map_err(|e| e.at_record(&path, record.offset))?;
             if !progress.admits(batch.seq(), u64::from(batch.declared_count())) {
                 left_out += 1;
                 return Ok(());
             }
             let applied = self.apply(&record.payload, Some(number));
-            applied.map_err(|e| e.at_path(&path).at_offset(record.offset))
+            applied.map_err(|e| e.at_record(&path, record.offset))
         })?;
         if left_out > 0 {
             tracing::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
