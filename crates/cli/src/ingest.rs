@@ -77,7 +77,7 @@ pub struct Args {
     /// Fails where a table cannot be given the last level (fail_if_not_bottommost_level).
     #[arg(long)]
     bottommost_only: bool,
-    /// Modes blocking and flush-first: fails where writers would have to wait for a flush (allow_blocking_flush).
+    /// Modes blocking, flush-first and direct: fails where writers would have to wait for a flush (allow_blocking_flush).
     #[arg(long)]
     no_blocking_flush: bool,
     /// Prints a line of JSON.
@@ -122,9 +122,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if args.no_copy && !args.move_files && !args.link {
         return Err(Failure::refused("--no-copy goes with --move or --link: without them files are copied"));
     }
-    if args.no_blocking_flush && !matches!(args.mode, Mode::Blocking | Mode::FlushFirst) {
+    if args.no_blocking_flush && matches!(args.mode, Mode::Flushable) && !args.bottommost_only {
         return Err(Failure::refused(
-            "--no-blocking-flush goes with --mode blocking or flush-first: no other waits so",
+            "--no-blocking-flush goes with --mode blocking, flush-first or direct: no writer waits for a flush without them",
         ));
     }
     if let Some(file) = first_of_a_part(&*RealVfs::new(), &args.files) {

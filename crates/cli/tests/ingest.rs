@@ -170,7 +170,7 @@ fn what_cannot_be_ingested_is_named_and_the_database_is_as_it_was() {
         (&[A, "--behind"], "hint: --options allow_ingest_behind=true opens the database with it"),
         (&["--replace", "a..b", "--bottommost-only"], "hint: --bottommost-only turns fail_if_not_bottommost_level on"),
         (&[A, "--no-copy"], "--no-copy goes with --move or --link"),
-        (&[A, "--no-blocking-flush"], "--no-blocking-flush goes with --mode blocking or flush-first"),
+        (&[A, "--no-blocking-flush"], "--no-blocking-flush goes with --mode blocking, flush-first or direct"),
         (&[A, "--family", "other"], "there is no column family \"other\""),
     ] {
         let error = place.spillway(&[&["ingest", "--db", "db"], args].concat()).fails();

@@ -39,7 +39,8 @@ pub struct IngestOptions {
     /// The tables may need a sequence number of their own. Without it, an ingest fails that overlaps anything in the
     /// database, or whose files overlap each other, or that happens while snapshots live that must not see it.
     pub allow_global_seqno: bool,
-    /// `Blocking` and `FlushFirst` may stop writers for a flush; without it they fail where one would be needed.
+    /// Writers may be stopped for a flush: all by `Blocking` and `FlushFirst`, those of the same keys by `Direct`. Without it the
+    /// ingest fails where that would be needed. `Flushable` never needs it, but where it is to find levels first.
     pub allow_blocking_flush: bool,
     /// The tables go under everything there is, into the last level: keys that exist stay as they are. They take no
     /// number, so that snapshots see them too, and count once the MANIFEST says so, whatever the mode. Needs the option

@@ -150,14 +150,14 @@ fn check_may_flush(options: &IngestOptions) -> Result<()> {
 }
 
 /// # Errors
-/// `InvalidArgument`: writers may not be stopped for a flush.
+/// `InvalidArgument`: writers may not be stopped for a flush, be it only those of the same keys.
 fn check_may_block(options: &IngestOptions) -> Result<()> {
-    match options.mode {
-        IngestMode::Blocking | IngestMode::FlushFirst if !options.allow_blocking_flush => Err(Error::invalid_argument(
-            "External file requires flush: keys of the ingest are in memtables, and allow_blocking_flush is off",
-        )),
-        _ => Ok(()),
+    if options.allow_blocking_flush {
+        return Ok(());
     }
+    Err(Error::invalid_argument(
+        "External file requires flush: keys of the ingest are in memtables, and allow_blocking_flush is off",
+    ))
 }
 
 pub(super) fn needs_number(why: &str) -> Error {

@@ -27,9 +27,11 @@ fn without_allow_blocking_flush_writers_are_not_stopped_for_one() {
             put(db, 160, "dirty").expect("writers go on");
         }
     });
-    let error = world.ingest(file, &unblocking(IngestMode::FlushFirst)).expect_err("somebody always writes");
-    assert!(error.message().contains("requires flush"), "{error}");
-    assert_eq!([150, 160].map(|key| world.get(key).expect("there")), ["old", "dirty"]);
+    for ingest in [IngestMode::FlushFirst, IngestMode::Direct] {
+        let error = world.ingest(file.clone(), &unblocking(ingest)).expect_err("somebody always writes");
+        assert!(error.message().contains("requires flush"), "{ingest:?}: {error}");
+        assert_eq!([150, 160].map(|key| world.get(key).expect("there")), ["old", "dirty"]);
+    }
 }
 
 #[test]
