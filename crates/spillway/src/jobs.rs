@@ -197,6 +197,7 @@ impl Core {
         }
         self.tell_stall_changes();
         self.state_changed.notify_all();
+        self.upkeep.raise(); // what waited for tables that the job had
     }
 
     /// Makes present what is written next, and spares, deletes what nothing needs, and tells of what changed.
@@ -216,7 +217,6 @@ impl Core {
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
         let kept = kept.and_then(|()| self.make_spare_memtables());
         self.keep_present();
-        self.excise_what_waited();
         let kept = kept.and_then(|()| self.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
@@ -225,6 +225,7 @@ impl Core {
         if let Err(e) = self.note_logs() {
             tracing::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
+        self.excise_what_waited();
         self.purge_obsolete();
         self.give_back_space();
     }

@@ -3,8 +3,8 @@
 //! Keeps F1, V2.
 //!
 //! What goes is told by its place, not by numbers, which compactions may have made 0: whatever lies below the tombstone's
-//! table is older, as long as that stands. A compaction that took the table did the same for what it read. Nothing of this is
-//! remembered from one open to the next: then it is left to compactions.
+//! table is older, as long as that stands. Where a compaction took the table, or a newer excise cut it, what it hid is left to
+//! compactions; so it is after a reopen, since nothing of this is remembered from one open to the next.
 
 use std::sync::Arc;
 
@@ -44,41 +44,37 @@ impl Core {
         self.snapshots.when_past(seq, move || upkeep.raise());
     }
 
-    /// Takes out what waited for snapshots that are gone. Whether there was any. A background job.
+    /// Does one of the excises that waited for snapshots which are gone: false where there is none. A background job; upkeep,
+    /// which has more to do, is raised by its edit, and comes back for the next.
     pub(crate) fn excise_what_waited(&self) -> bool {
-        let mut was_done = false;
-        if self.read_only || self.background_error().is_some() {
-            return was_done;
+        if self.read_only || self.is_closing() || self.background_error().is_some() {
+            return false;
         }
-        for (family, late) in self.due_excises() {
-            match self.excise_late(&family, &late) {
-                Ok(done) => was_done |= done,
-                Err(error) => {
-                    tracing::warn!(%error, "an excise leaves its span to a range tombstone");
-                    self.forget_excise(&family, late.table);
-                }
-            }
-        }
-        was_done
+        let Some((family, late)) = self.due_excise() else { return false };
+        self.excise_late(&family, &late).unwrap_or_else(|error| {
+            tracing::warn!(%error, "an excise leaves its span to a range tombstone");
+            self.forget_excise(&family, late.table);
+            true
+        })
     }
 
-    /// Forgets those whose tombstones compactions took.
-    fn due_excises(&self) -> Vec<(Arc<Family>, LateExcise)> {
-        let mut due = Vec::new();
+    /// Forgets those before it whose tombstones' tables are gone.
+    fn due_excise(&self) -> Option<(Arc<Family>, LateExcise)> {
         let mut state = self.state.lock();
         if state.families.values().all(|family| family.late_excises.is_empty()) {
-            return due;
+            return None;
         }
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
-        for family in state.families.values_mut() {
+        state.families.values_mut().find_map(|family| {
             // What comes in from behind is to be hidden, too, whenever it comes.
             let is_kept = family.family.options().cf_allow_ingest_behind;
             let version = &family.version;
-            family.late_excises.retain(|late| !is_kept && version.file(late.table).is_some());
-            let is_due = |late: &&LateExcise| late.is_due(&snapshots) && !family.compactions.is_busy(late.table);
-            due.extend(family.late_excises.iter().filter(is_due).map(|late| (family.family.clone(), late.clone())));
-        }
-        due
+            let stands = |late: &LateExcise| !is_kept && version.file(late.table).is_some();
+            family.late_excises.retain(|late| !late.is_due(&snapshots) || stands(late));
+            let is_free = |late: &&LateExcise| late.is_due(&snapshots) && !family.compactions.is_busy(late.table);
+            let late = family.late_excises.iter().find(is_free)?;
+            Some((family.family.clone(), late.clone()))
+        })
     }
 
     /// False where a compaction was faster: it is looked at again then.
@@ -104,5 +100,6 @@ impl Core {
         if let Some(family) = self.state.lock().families.get_mut(&family.id()) {
             family.late_excises.retain(|late| late.table != table);
         }
+        self.upkeep.raise(); // for the next
     }
 }

@@ -103,7 +103,11 @@ impl Snapshot {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut live = self.list.live.lock();
+        let was_oldest = live.by_seq.first_key_value().is_some_and(|(oldest, _)| *oldest == self.id);
         live.by_seq.remove(&self.id);
+        if !was_oldest || live.waiting.is_empty() {
+            return;
+        }
         let waiting = std::mem::take(&mut live.waiting);
         let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(seq, _)| live.is_past(*seq));
         live.waiting = later;
