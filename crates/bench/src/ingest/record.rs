@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::latency::Distribution;
 use crate::machine::Setting;
 
 /// What tells these lines from others in `bench/results`.
@@ -84,9 +83,6 @@ pub struct WritersRecord {
     /// How often the run was made before, and more than `--stolen_max` taken.
     #[serde(default)]
     pub repeats: u32,
-    /// Of the writes of this round and those before in the same mode: three in a thousand writes of one run are few.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub all_rounds: Option<Distribution>,
     #[serde(flatten)]
     pub setting: Setting,
 }

@@ -1,8 +1,6 @@
 //! What writers see of ingests: the same writers at the same fixed rate, without ingests and with them in every mode, by
 //! turns on new databases. What was written and ingested is looked for in the end.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,14 +80,12 @@ pub fn run(
     let modes: Vec<Beside> = std::iter::once(Beside::Nothing).chain(copies).chain(modes).collect();
     for &tables in &flags.loads.0 {
         let set = TableSet::make(flags, tables, &made_in, vfs)?;
-        let mut all_rounds = AllRounds::default();
         for round in 0..flags.rounds {
             for &sync in &flags.sync.0 {
                 for turn in 0..modes.len() {
                     let Some(&beside) = modes.get((turn + round as usize) % modes.len()) else { continue };
                     let run = Run { flags, set: &set, tables, sync, beside, round };
-                    let measured = run.measure_undisturbed(vfs, setting).map_err(|e| e.context(run.name()))?;
-                    told(all_rounds.with(measured)?)?;
+                    told(run.measure_undisturbed(vfs, setting).map_err(|e| e.context(run.name()))?)?;
                 }
             }
         }
@@ -98,24 +94,6 @@ pub fn run(
         }
     }
     vfs.remove_dir(&made_in)
-}
-
-/// The writes of all rounds so far, by what went on beside them and whether they were synced.
-#[derive(Default)]
-struct AllRounds(BTreeMap<(String, bool), Latencies>);
-
-impl AllRounds {
-    fn with(&mut self, (record, writes): (WritersRecord, Latencies)) -> Result<WritersRecord> {
-        let all = match self.0.entry((record.mode.clone(), record.sync)) {
-            Entry::Vacant(entry) => entry.insert(writes),
-            Entry::Occupied(entry) => {
-                let all = entry.into_mut();
-                all.add(&writes)?;
-                all
-            }
-        };
-        Ok(WritersRecord { all_rounds: Some(all.distribution()), ..record })
-    }
 }
 
 /// What a run's threads did.
@@ -148,19 +126,19 @@ impl Run<'_> {
 
     /// Makes the run, again and again while the host takes more than it may: whatever the latencies were, so that nothing is
     /// chosen by them.
-    fn measure_undisturbed(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<(WritersRecord, Latencies)> {
+    fn measure_undisturbed(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<WritersRecord> {
         let stolen_max = self.flags.stolen_max;
         for repeats in 0.. {
             if stolen_max < 100.0 {
                 wait_until_quiet(vfs.as_ref());
             }
-            let (record, writes) = self.measure(vfs, setting)?;
+            let record = self.measure(vfs, setting)?;
             let counts = record.stolen_percent <= stolen_max || repeats == REPEATS_MAX;
             if !counts || !self.flags.keep || self.round + 1 < self.flags.rounds {
                 Db::destroy(self.path(), None, vfs)?;
             }
             if counts {
-                return Ok((WritersRecord { repeats, ..record }, writes));
+                return Ok(WritersRecord { repeats, ..record });
             }
         }
         unreachable!("the loop ends by a return")
@@ -171,14 +149,14 @@ impl Run<'_> {
     }
 
     /// Leaves the database where [`path`](Self::path) says.
-    fn measure(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<(WritersRecord, Latencies)> {
+    fn measure(&self, vfs: &Arc<dyn Vfs>, setting: &Setting) -> Result<WritersRecord> {
         let db = self.open(&self.path(), vfs)?;
         let family = db.default_family();
         let done = self.drive(vfs.as_ref(), &db, &family)?;
         let waited = longest_wait_and_window(&db, &family)?;
         self.check(&db, &family, &done)?;
         db.close()?;
-        Ok((self.record(&done, waited, setting), done.writes))
+        Ok(self.record(&done, waited, setting))
     }
 
     fn open(&self, path: &Path, vfs: &Arc<dyn Vfs>) -> Result<Db> {
@@ -363,7 +341,6 @@ impl Run<'_> {
             cpu_percent: done.cpu_percent,
             stolen_percent: done.stolen_percent,
             repeats: 0,
-            all_rounds: None,
             setting: setting.clone(),
         }
     }

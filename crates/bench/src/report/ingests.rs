@@ -142,25 +142,6 @@ fn writers_table(text: &mut String, tables: &str, sync: bool, runs: &[&WritersRe
             middle(|run| run.cpu_percent)
         );
     }
-    text.push_str(&over_all_rounds(runs));
-}
-
-/// p99.9 and p99.99 of all rounds' writes together, each beside that without ingests; where runs tell.
-fn over_all_rounds(runs: &[&WritersRecord]) -> String {
-    let last_of = |mode: &str| runs.iter().filter(|run| run.mode == mode).max_by_key(|run| run.round)?.all_rounds;
-    let Some(none) = last_of(NONE) else { return String::new() };
-    let mut text = format!(
-        "\nOver all {} writes of the rounds: none p99.9 {:.1}, p99.99 {:.1}",
-        none.count, none.p999_us, none.p9999_us
-    );
-    for (mode, _) in
-        in_order(runs.iter().copied(), |run| run.mode.as_str()).into_iter().filter(|(mode, _)| *mode != NONE)
-    {
-        let Some(all) = last_of(mode) else { continue };
-        let (p999, p9999) = (all.p999_us / none.p999_us, all.p9999_us / none.p9999_us);
-        let _ = write!(text, "; {mode} {:.1} (**{p999:.2}** of none), {:.1} ({p9999:.2})", all.p999_us, all.p9999_us);
-    }
-    text + ".\n"
 }
 
 /// What of the processors the host took, where a run tells.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::latency::Distribution;
 
 fn overlap(mode: &str, memtables: usize, ingest_us: f64, flush_us: f64) -> IngestRecord {
     IngestRecord::Overlap(OverlapRecord {
@@ -74,28 +73,6 @@ fn writers_stand_beside_those_without_ingests_in_the_same_round() {
     let [none, flushable] = &panel.series[..] else { panic!("{plot:?}") };
     assert_eq!(none.values, [1.0, 10.0, 100.0, 200.0, 900.0]);
     assert_eq!(flushable.values, [1.0, 10.0, 150.0, 300.0, 502.0]);
-}
-
-#[test]
-fn all_rounds_writes_stand_together_where_runs_tell() {
-    let together = |record, count, p999_us: f64| match record {
-        IngestRecord::Writers(run) => {
-            let all = Distribution { count, p999_us, p9999_us: 2.0 * p999_us, ..Distribution::default() };
-            IngestRecord::Writers(WritersRecord { all_rounds: Some(all), ..run })
-        }
-        other => other,
-    };
-    let records = [
-        together(writers(NONE, 0, 100.0, 900.0), 10, 100.0),
-        together(writers(FLUSHABLE, 0, 300.0, 900.0), 10, 300.0),
-        together(writers(FLUSHABLE, 1, 90.0, 900.0), 20, 220.0),
-        together(writers(NONE, 1, 300.0, 900.0), 20, 200.0),
-    ];
-    let text = draw("x.jsonl", &records, "x.svg");
-    let line = "\nOver all 20 writes of the rounds: none p99.9 200.0, p99.99 400.0; flushable 220.0 (**1.10** of none), 440.0 (1.10).\n";
-    assert!(text.contains(line), "{text}");
-    let without = draw("x.jsonl", &[writers(NONE, 0, 100.0, 900.0)], "x.svg");
-    assert!(!without.contains("Over all"), "{without}");
 }
 
 #[test]
