@@ -161,7 +161,7 @@ fn a_file_of_which_a_part_counts_stays() {
 
 /// Without compactions.
 fn idle() -> World {
-    World::with(|options| options.families[0].1.disable_auto_compactions = true)
+    World::with(|options| options.families.iter_mut().for_each(|(_, family)| family.disable_auto_compactions = true))
 }
 
 /// Takes all but a key of each table out, under a snapshot that is older.
