@@ -294,6 +294,15 @@ mod tests {
         Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("it opens")
     }
 
+    /// Whose writes to logs can fail.
+    fn with_written_logs() -> (Arc<FaultVfs>, Db) {
+        let faults = FaultVfs::new(MemoryVfs::new(1));
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.log_backing = LogBacking::Pwrite;
+        let db = Db::open("/db", &options).expect("a new database");
+        (faults, db)
+    }
+
     /// A table of one key, prepared.
     fn prepared(db: &Db, vfs: Arc<dyn Vfs>, mode: IngestMode) -> PreparedIngest {
         let file = PathBuf::from("/one.sst");
@@ -351,10 +360,7 @@ mod tests {
 
     #[test]
     fn a_record_that_a_writer_cannot_write_fails_it_and_the_ingest() {
-        let faults = FaultVfs::new(MemoryVfs::new(1));
-        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
-        options.db.log_backing = LogBacking::Pwrite;
-        let db = Db::open("/db", &options).expect("a new database");
+        let (faults, db) = with_written_logs();
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
         let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
         // The writer's own record is the first.
@@ -368,10 +374,7 @@ mod tests {
 
     #[test]
     fn who_cannot_write_a_record_that_another_wrote_fails_nobody() {
-        let faults = FaultVfs::new(MemoryVfs::new(1));
-        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
-        options.db.log_backing = LogBacking::Pwrite;
-        let db = Db::open("/db", &options).expect("a new database");
+        let (faults, db) = with_written_logs();
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
         let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
         drop(db.core().join_ingest(&mut ingest, None, &IngestOptions::default()).expect("nothing is in its way"));
