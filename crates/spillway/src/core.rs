@@ -243,9 +243,21 @@ impl FamilyState {
 
     /// Whether tables for some compactions of level 0 wait, those included that the queue will become.
     pub fn waits_for_compactions(&self) -> bool {
+        self.compactions_of_level0_waiting() >= 3.0
+    }
+
+    /// How many compactions of level 0 wait beside one that runs, by the tables there and those that the queue will become.
+    fn compactions_of_level0_waiting(&self) -> f64 {
         let in_level0 = self.version.level(0).len().saturating_sub(self.compactions.taken(0).0);
-        let one = self.family.options().level0_file_num_compaction_trigger.max(1) as usize;
-        in_level0 + tables_to_come(&self.queue) >= 3 * one
+        let one = self.family.options().level0_file_num_compaction_trigger.max(1);
+        (in_level0 + tables_to_come(&self.queue)) as f64 / f64::from(one)
+    }
+
+    /// How much waits to be compacted, in the terms of [`Pace::set_backlog`](crate::pace::Pace::set_backlog): 1 half-way to
+    /// where nothing rests by level 0, or at two base levels by bytes.
+    fn backlog(&self) -> f64 {
+        let by_bytes = self.pending_compaction_bytes as f64 / self.family.options().max_bytes_for_level_base as f64;
+        (self.compactions_of_level0_waiting() / 1.5).max(by_bytes / 2.0)
     }
 
     /// All tables, those that were ingested and have no level yet included.
@@ -435,10 +447,11 @@ impl Core {
         self.refresh_pace(state);
     }
 
-    /// Says whether background jobs may rest. Called under the state lock after anything changed that tells.
+    /// Says whether background jobs may rest, and how long. Called under the state lock after anything changed that tells.
     pub fn refresh_pace(&self, state: &State) {
         let is_behind = !self.stall.is_free() || state.families.values().any(FamilyState::is_behind);
         self.context.pace.set_behind(is_behind);
+        self.context.pace.set_backlog(state.families.values().map(FamilyState::backlog).fold(0.0, f64::max));
     }
 }
 

@@ -3,7 +3,8 @@
 //! Beside a job that goes as fast as it can, a sync of 0.2 ms takes from 2 to 20: at the disk it stands behind what the job
 //! wrote, and on a processor whoever waits for it, or wakes to write, stands behind the job until the kernel's next tick. So
 //! beside writers jobs work in short bursts, in which they yield now and then, and rest for some times as long after each, and
-//! their tables go to the disk in small pieces of which each is waited for.
+//! their tables go to the disk in small pieces of which each is waited for. The less waits to be compacted beside what is being
+//! compacted, the longer compactions rest: the share of the disk's time that they take is the share of syncs that meet them.
 //!
 //! Where flushes or compactions fall behind nothing rests, though it still yields: back-pressure would cost writers more than that. Nor does anything
 //! beside writers that fill one memtable after the other and do not sync: they leave no processor idle, and will wait for
@@ -11,7 +12,7 @@
 //! writer at a full queue, or an ingest that keeps all writers out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::metrics::{Statistics, Ticker, tick};
@@ -23,6 +24,14 @@ const BURST: Duration = Duration::from_micros(300);
 
 /// What the disk is given at once, but for the last, which may be twice as large: it takes about as long as a burst.
 const PIECE_BYTES: usize = 64 << 10;
+
+/// A compaction rests so many times as long as each burst took, where nothing else waits to be compacted; and where as much
+/// waits as may while it rests at all.
+const COMPACTION_RESTS_MOST: u32 = 8;
+const COMPACTION_RESTS_LEAST: u32 = 2;
+
+/// A flush, which frees memory, rests so many times as long.
+const FLUSH_RESTS: u32 = 1;
 
 /// No rest is longer, however long the burst before it took.
 const REST_MAX: Duration = Duration::from_millis(10);
@@ -55,6 +64,8 @@ pub struct Pace {
     /// Until when memtables count as filling up fast.
     fills_fast_until_us: AtomicU64,
     is_behind: AtomicBool,
+    /// How many times as long as it worked a compaction rests.
+    compaction_rests: AtomicU32,
     /// Callers that wait for flushes, and for compactions.
     flush_waiters: AtomicUsize,
     compaction_waiters: AtomicUsize,
@@ -89,6 +100,7 @@ impl Pace {
             replaced_us: AtomicU64::new(0),
             fills_fast_until_us: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
+            compaction_rests: AtomicU32::new(COMPACTION_RESTS_MOST),
             flush_waiters: AtomicUsize::new(0),
             compaction_waiters: AtomicUsize::new(0),
         })
@@ -117,6 +129,13 @@ impl Pace {
     /// Says whether flushes or compactions have fallen behind.
     pub fn set_behind(&self, is_behind: bool) {
         self.is_behind.store(is_behind, Ordering::Relaxed);
+    }
+
+    /// Says how much waits to be compacted beside what is being compacted: from 0 on, 1 for as much as keeps compactions from
+    /// resting longer than they must.
+    pub fn set_backlog(&self, backlog: f64) {
+        let longer = f64::from(COMPACTION_RESTS_MOST - COMPACTION_RESTS_LEAST) * (1.0 - backlog.clamp(0.0, 1.0));
+        self.compaction_rests.store(COMPACTION_RESTS_LEAST + longer.round() as u32, Ordering::Relaxed);
     }
 
     /// Says that the caller waits for flushes. Those that run go on without a rest.
@@ -156,18 +175,15 @@ impl Pace {
 
     /// For a job of that class.
     pub fn pacer(self: &Arc<Self>, class: IoClass) -> Arc<Pacer> {
-        let rests_per_burst = match class {
-            _ if !self.is_on => 0,
-            IoClass::Compaction => 2,
-            // Memory is freed by it.
-            _ => 1,
-        };
-        Arc::new(Pacer {
-            pace: self.clone(),
-            class,
-            rests_per_burst,
-            rested_us: AtomicU64::new(micros(self.vfs.now())),
-        })
+        Arc::new(Pacer { pace: self.clone(), class, rested_us: AtomicU64::new(micros(self.vfs.now())) })
+    }
+
+    /// A rest of a job of that class is so many times as long as the burst before it.
+    fn rests_per_burst(&self, class: IoClass) -> u32 {
+        match class {
+            IoClass::Compaction => self.compaction_rests.load(Ordering::Relaxed),
+            _ => FLUSH_RESTS,
+        }
     }
 
     fn is_wanted(&self, class: IoClass, now_us: u64) -> bool {
@@ -207,8 +223,6 @@ fn micros(time: Duration) -> u64 {
 pub struct Pacer {
     pace: Arc<Pace>,
     class: IoClass,
-    /// A rest is so many times as long as the burst before it.
-    rests_per_burst: u32,
     /// When the last rest ended.
     rested_us: AtomicU64,
 }
@@ -218,16 +232,16 @@ impl Pacer {
     /// takes no more time than others have work for. To be called more often than bursts end; the price is a look at the
     /// clock, and beside writers a call of the kernel.
     pub fn breathe(&self) {
-        if self.rests_per_burst > 0 && !self.rest_after(BURST) {
+        if self.pace.is_on && !self.rest_after(BURST) {
             self.pace.let_writers_go_first();
         }
     }
 
     /// Has what is appended to the file keep the pace.
     pub fn keep(self: &Arc<Self>, file: Box<dyn AppendFile>) -> Box<dyn AppendFile> {
-        match self.rests_per_burst {
-            0 => file,
-            _ => Box::new(PacedFile { file, pacer: self.clone() }),
+        match self.pace.is_on {
+            false => file,
+            true => Box::new(PacedFile { file, pacer: self.clone() }),
         }
     }
 
@@ -242,7 +256,8 @@ impl Pacer {
         let mut rested_us = now_us;
         let is_wanted = self.pace.is_wanted(self.class, now_us);
         if is_wanted {
-            vfs.sleep((Duration::from_micros(worked_us) * self.rests_per_burst).min(REST_MAX));
+            let rests = self.pace.rests_per_burst(self.class);
+            vfs.sleep((Duration::from_micros(worked_us) * rests).min(REST_MAX));
             rested_us = micros(vfs.now());
             tick(&self.pace.statistics, Ticker::BackgroundRestMicros, rested_us.saturating_sub(now_us));
         }

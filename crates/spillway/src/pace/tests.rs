@@ -37,12 +37,23 @@ fn is_about(rest: Duration, expected: Duration) -> bool {
 fn a_job_rests_for_a_multiple_of_its_work_while_the_log_is_synced() {
     let pace = synced_pace();
     let (compaction, flush) = (pace.pacer(IoClass::Compaction), pace.pacer(IoClass::Flush));
-    assert!(is_about(rest_after(&compaction, MILLISECOND), 2 * MILLISECOND));
+    assert!(is_about(rest_after(&compaction, MILLISECOND), 8 * MILLISECOND));
     assert!(is_about(rest_after(&flush, MILLISECOND), MILLISECOND));
     assert!(is_about(rest_after(&compaction, BURST / 2), Duration::ZERO), "a burst is not over");
     assert!(is_about(rest_after(&compaction, 40 * MILLISECOND), REST_MAX));
     let rested = pace.statistics.as_ref().unwrap().count(Ticker::BackgroundRestMicros);
-    assert!((13_000..13_100).contains(&rested), "{rested}");
+    assert!((19_000..19_100).contains(&rested), "{rested}");
+}
+
+#[test]
+fn a_compaction_rests_the_longer_the_less_waits_for_it() {
+    let pace = synced_pace();
+    let (compaction, flush) = (pace.pacer(IoClass::Compaction), pace.pacer(IoClass::Flush));
+    for (backlog, rests) in [(0.0, 8), (0.5, 5), (1.0, 2), (7.0, 2), (f64::NAN, 2), (0.0, 8)] {
+        pace.set_backlog(backlog);
+        assert!(is_about(rest_after(&compaction, MILLISECOND), rests * MILLISECOND), "{backlog}");
+        assert!(is_about(rest_after(&flush, MILLISECOND), MILLISECOND), "a flush frees memory: {backlog}");
+    }
 }
 
 #[test]

@@ -228,3 +228,29 @@ fn jobs_go_on_without_rests_once_three_compactions_wait() {
     }
     db.close().unwrap();
 }
+
+#[test]
+fn compactions_rest_the_shorter_the_more_tables_wait_in_level_0_or_bytes_in_all() {
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = MemoryVfs::new(1);
+    let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
+    let base_bytes = family.max_bytes_for_level_base;
+    let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+    let (core, family) = (db.core(), db.default_family());
+    let rests = || core.context.pace.compaction_rests.load(Ordering::Relaxed);
+    let rests_with = |pending: u64| {
+        let mut state = core.state.lock();
+        state.families.values_mut().for_each(|family| family.pending_compaction_bytes = pending);
+        core.refresh_pace(&state);
+        rests()
+    };
+    let by_bytes = [0, base_bytes / 2, base_bytes, 2 * base_bytes, 9 * base_bytes].map(rests_with);
+    assert_eq!(by_bytes, [8, 7, 5, 2, 2]);
+    let by_tables = [1, 2, 3, 4, 5, 6, 7].map(|_| {
+        db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
+        db.flush(&[&family]).unwrap();
+        rests()
+    });
+    assert_eq!(by_tables, [7, 6, 5, 4, 3, 2, 2]);
+    db.close().unwrap();
+}
