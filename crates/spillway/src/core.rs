@@ -253,11 +253,11 @@ impl FamilyState {
         (in_level0 + tables_to_come(&self.queue)) as f64 / f64::from(one)
     }
 
-    /// How much waits to be compacted, in the terms of [`Pace::set_backlog`](crate::pace::Pace::set_backlog): 1 half-way to
-    /// where nothing rests by level 0, or at two base levels by bytes.
+    /// How much waits to be compacted, in the terms of [`Pace::set_backlog`](crate::pace::Pace::set_backlog): 1 for a whole
+    /// further compaction of level 0, or two base levels in bytes.
     fn backlog(&self) -> f64 {
         let by_bytes = self.pending_compaction_bytes as f64 / self.family.options().max_bytes_for_level_base as f64;
-        (self.compactions_of_level0_waiting() / 1.5).max(by_bytes / 2.0)
+        self.compactions_of_level0_waiting().max(by_bytes / 2.0)
     }
 
     /// All tables, those that were ingested and have no level yet included.
