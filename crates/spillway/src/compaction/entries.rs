@@ -8,6 +8,7 @@
 //!
 //! A plain entry passes through: its value is the input's own bytes, its key too unless its number changes.
 
+mod beneath;
 mod merge;
 mod single_delete;
 mod stripes;
@@ -21,6 +22,8 @@ use base::key::{SEEK_KIND, append};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, Error, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
 
+pub use self::beneath::Beneath;
+use self::beneath::Held;
 use self::stripes::Stripes;
 use self::tombstones::InputTombstones;
 use crate::read::level::UserBounds;
@@ -43,6 +46,8 @@ pub struct EntryRules {
     pub key_not_below: Option<KeyNotBelow>,
     /// The user keys to take from the inputs.
     pub range: UserBounds,
+    /// The table that is to lie beneath the output, newer than the inputs; without a key in common with the output.
+    pub beneath: Option<Beneath>,
 }
 
 /// Entries of the input that the output does not have, by cause.
@@ -88,6 +93,8 @@ pub struct EntryStream<C: Cursor> {
     in_key: bool,
     /// The stripe in which a newer entry of `user_key` hides all others.
     shadowed_in: Option<SeqNo>,
+    /// The table beneath holds something of `user_key`.
+    held_beneath: bool,
     /// A filter asked that entries before this user key be dropped.
     skip_until: Option<Vec<u8>>,
     shown: Shown,
@@ -118,6 +125,7 @@ impl<C: Cursor> EntryStream<C> {
             user_key: Vec::new(),
             in_key: false,
             shadowed_in: None,
+            held_beneath: false,
             skip_until: None,
             shown: Shown::Nothing,
             key_out: Vec::new(),
@@ -220,6 +228,11 @@ impl<C: Cursor> EntryStream<C> {
             self.user_key.extend_from_slice(user_key);
             self.in_key = true;
             self.shadowed_in = None;
+            if let Some(beneath) = &mut self.rules.beneath {
+                let held = beneath.held(&self.user_key)?;
+                self.held_beneath = held != Held::Nothing;
+                self.shadowed_in = held.hiding().map(|seq| self.stripes.of(seq));
+            }
         }
         let stripe = self.stripes.of(seq);
         // A single deletion is not done with when it is hidden: it goes only together with its value, which may lie in
@@ -227,6 +240,9 @@ impl<C: Cursor> EntryStream<C> {
         if self.shadowed_in == Some(stripe) && kind != ValueKind::SingleDeletion {
             self.drops.shadowed += 1;
             return Ok(Step::Pass);
+        }
+        if let Some(beneath) = self.rules.beneath.as_ref().filter(|_| self.held_beneath) {
+            return Err(beneath.refuse());
         }
         if self.tombstones.cover(user_key, seq, stripe) {
             self.drops.covered += 1;

@@ -23,6 +23,7 @@ fn rules(visible: u64) -> EntryRules {
         bottommost: false,
         key_not_below: None,
         range: UserBounds::default(),
+        beneath: None,
     }
 }
 

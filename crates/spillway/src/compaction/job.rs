@@ -124,7 +124,8 @@ impl Core {
         let pick = &plan.pick;
         let inputs = pick.input_numbers();
         let mut edit = VersionEdit::new(plan.family.id());
-        edit.added.extend(files.iter().map(|file| (pick.output_level, file.clone())));
+        edit.added.extend(files.iter().map(|file| (pick.written_level(), file.clone())));
+        edit.added.extend(pick.sinking().map(|file| (pick.output_level, file.meta.clone())));
         edit.deleted = inputs.clone();
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
         let installed = self.install(change);

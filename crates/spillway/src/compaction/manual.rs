@@ -320,6 +320,7 @@ fn move_of_level(family: &FamilyState, from: usize, target: Option<usize>) -> Re
         inputs: vec![LevelInputs { level: from, files }],
         span,
         trivial_move: true,
+        sinks: None,
         bottommost: false,
         grandparents: Vec::new(),
         grandparent_bytes_max: 0,

@@ -84,6 +84,7 @@ fn stream(keys: &[Key], tombstones: &[(&str, &str, u64)], range: UserBounds) -> 
         bottommost: false,
         key_not_below: None,
         range,
+        beneath: None,
     };
     EntryStream::new(VecCursor::new(order(), entries), &tombstones, rules)
 }

@@ -18,6 +18,8 @@ pub enum Reason {
     Level0,
     /// Level 0 cannot go down now, and is merged in place so that reads look at fewer files.
     IntraLevel0,
+    /// A large file of level 0 has little beneath it there.
+    Sink,
     /// A level is over its target.
     LevelSize,
     /// A file was marked for compaction.
@@ -35,6 +37,7 @@ impl Reason {
         match self {
             Reason::Level0 => "level0",
             Reason::IntraLevel0 => "intra-level0",
+            Reason::Sink => "sink",
             Reason::LevelSize => "level-size",
             Reason::Marked => "marked",
             Reason::ValueLog => "value log",
@@ -58,10 +61,13 @@ pub struct Pick {
     pub output_level: usize,
     /// Youngest level first; no level without files.
     pub inputs: Vec<LevelInputs>,
-    /// The hull of the inputs; outputs stay within.
+    /// The hull of the inputs, or of what sinks; what comes into the output level stays within.
     pub span: Span,
     /// The files move to the output level as they are.
     pub trivial_move: bool,
+    /// The file of level 0 that moves to the output level as it is. The other inputs, older files of level 0, stay there, in one
+    /// without the keys that it holds: see [`pick::sink`](super::pick).
+    pub sinks: Option<FileNumber>,
     /// No table below the output level overlaps the span, and no older one beside the inputs.
     pub bottommost: bool,
     /// The overlapping files of the next level below that has any: outputs are cut so as not to overlap too many.
@@ -84,6 +90,21 @@ impl Pick {
 
     pub fn input_bytes(&self) -> u64 {
         bytes_of(self.files().map(|(_, file)| file))
+    }
+
+    /// The file that sinks.
+    pub fn sinking(&self) -> Option<&Arc<TableFile>> {
+        self.files().map(|(_, file)| file).find(|file| Some(file.number()) == self.sinks)
+    }
+
+    /// The inputs whose entries are written anew, where the pick is no trivial move.
+    pub fn rewritten(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
+        self.files().filter(|(_, file)| Some(file.number()) != self.sinks)
+    }
+
+    /// The level of what is written anew.
+    pub fn written_level(&self) -> usize {
+        if self.sinks.is_some() { 0 } else { self.output_level }
     }
 
     /// The inputs as edits and rechecks name them.

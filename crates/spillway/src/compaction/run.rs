@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use super::entries::DropCounts;
 use super::output::FamilyRules;
 use super::plan::Pick;
+use super::span::bytes_of;
 use super::subcompaction::{self, Part};
 use crate::caught::caught;
 use crate::context::Context;
@@ -53,7 +54,8 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Vec<FileM
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::CompactionTime, micros);
     record(&context.statistics, Histogram::NumFilesInSingleCompaction, work.pick.files().count() as u64);
-    tick(&context.statistics, Ticker::CompactReadBytes, work.pick.input_bytes());
+    let bytes_read = bytes_of(work.pick.rewritten().map(|(_, file)| file));
+    tick(&context.statistics, Ticker::CompactReadBytes, bytes_read);
     parts.iter().for_each(|part| count_drops(context, part.drops));
     Ok(parts.into_iter().flat_map(|part| part.files).collect())
 }
@@ -71,7 +73,7 @@ fn split(work: &Work) -> Result<Vec<UserBounds>> {
     let pick = &work.pick;
     let worth = pick.input_bytes() / pick.output_file_bytes.max(1);
     let parts = (pick.subcompactions_max as u64).min(worth).max(1);
-    if parts == 1 || pick.output_level == 0 {
+    if parts == 1 || pick.written_level() == 0 {
         return Ok(vec![UserBounds::default()]);
     }
     let mut anchors = Vec::new();

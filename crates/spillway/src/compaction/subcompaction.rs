@@ -10,7 +10,7 @@ use vfs::IoClass;
 
 use super::below::key_not_below;
 use super::cutter::{CutLimits, Cutter};
-use super::entries::{DropCounts, EntryRules, EntryStream};
+use super::entries::{Beneath, DropCounts, EntryRules, EntryStream};
 use super::output::{OutputRules, Outputs};
 use super::plan::Reason;
 use super::run::Work;
@@ -47,7 +47,9 @@ pub(super) fn run(work: &Work, range: &UserBounds, stop: &dyn Fn() -> bool) -> R
     let mut cursors = Vec::new();
     for inputs in &work.pick.inputs {
         match inputs.level {
-            0 => cursors.extend(inputs.files.iter().map(|file| cursor(vec![file.clone()]))),
+            0 => cursors.extend(
+                work.pick.rewritten().filter(|(level, _)| *level == 0).map(|(_, file)| cursor(vec![file.clone()])),
+            ),
             _ => cursors.push(cursor(inputs.files.clone())),
         }
     }
@@ -59,20 +61,25 @@ pub(super) fn run(work: &Work, range: &UserBounds, stop: &dyn Fn() -> bool) -> R
 
 fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -> bool) -> Result<Part> {
     let (pick, options) = (&work.pick, &work.family.options);
-    let in_level0 = pick.output_level == 0;
+    let in_level0 = pick.written_level() == 0;
     let rules = EntryRules {
         order: work.family.order.clone(),
         snapshots: work.snapshots.clone(),
         merge_operator: options.merge_operator.clone(),
         filter: options.compaction_filter_for(filter_context(work)),
-        level: pick.output_level,
+        level: pick.written_level(),
         bottommost: pick.bottommost,
         // Beside a merge within level 0 stand older files of level 0; ingests from behind may come below.
         key_not_below: (!in_level0 && !options.cf_allow_ingest_behind)
             .then(|| key_not_below(work.version.clone(), pick.output_level, range.lower.as_deref())),
         range: range.clone(),
+        beneath: pick.sinking().map(|file| Beneath::new(&work.family.order, file)).transpose()?,
     };
-    let mut stream = EntryStream::new(input, &tombstones(work, range)?, rules);
+    let tombstones = tombstones(work, range)?;
+    if let Some(beneath) = rules.beneath.as_ref().filter(|_| !tombstones.is_empty()) {
+        return Err(beneath.refuse()); // readers take what is beneath one for older
+    }
+    let mut stream = EntryStream::new(input, &tombstones, rules);
     let limits = CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
     let cutter = (!in_level0).then(|| Cutter::new(work.family.order.user.clone(), limits, pick.grandparents.clone()));
     let rules = output_rules(work);
@@ -91,7 +98,7 @@ fn filter_context(work: &Work) -> CompactionFilterContext {
 fn tombstones(work: &Work, range: &UserBounds) -> Result<Vec<Arc<FragmentedTombstones>>> {
     let order = &work.family.order;
     let mut all = Vec::new();
-    for (_, file) in work.pick.files().filter(|(_, file)| !range.exclude(order, file)) {
+    for (_, file) in work.pick.rewritten().filter(|(_, file)| !range.exclude(order, file)) {
         if let Some(tombstones) = file.open()?.tombstones() {
             all.push(file.meta.tombstones_inside(&tombstones));
         }
@@ -100,10 +107,10 @@ fn tombstones(work: &Work, range: &UserBounds) -> Result<Vec<Arc<FragmentedTombs
 }
 
 fn output_rules(work: &Work) -> OutputRules {
-    let metas = || work.pick.files().map(|(_, file)| &file.meta);
+    let metas = || work.pick.rewritten().map(|(_, file)| &file.meta);
     OutputRules {
         family: work.family.clone(),
-        level: work.pick.output_level,
+        level: work.pick.written_level(),
         compression: work.pick.compression,
         bottommost: work.pick.bottommost,
         class: IoClass::Compaction,

@@ -73,6 +73,7 @@ fn write<C: Cursor>(
         bottommost: false,
         key_not_below: None,
         range: UserBounds::default(),
+        beneath: None,
     };
     let mut stream = EntryStream::new(input, &tombstones, rules);
     let rules = OutputRules {

@@ -47,6 +47,7 @@ pub(super) fn rewrite(
         bottommost: false,
         key_not_below: None,
         range: UserBounds::default(),
+        beneath: None,
     };
     let mut stream = EntryStream::new(from.clone().cursor(&read_options()), &tombstones, entry_rules);
     let mut writer = TableWriter::create_at(context.vfs.clone(), &context.table_path(to), &rules)?;

@@ -115,6 +115,8 @@ pub struct TableFile {
     open: ArcSwapOption<OpenTable>,
     /// Read since the open slots' clock hand last passed.
     touched: AtomicBool,
+    /// See [`keep_above`](Self::keep_above).
+    kept_above: AtomicBool,
     /// Held while the file is being opened, so that it is opened once.
     opening: Mutex<()>,
     life: Arc<TableLife>,
@@ -128,6 +130,7 @@ impl TableFile {
             meta,
             open: ArcSwapOption::empty(),
             touched: AtomicBool::new(false),
+            kept_above: AtomicBool::new(false),
             opening: Mutex::new(()),
             life,
             store,
@@ -229,6 +232,15 @@ impl TableFile {
     /// last table in it does.
     pub fn mark_obsolete(&self) {
         self.life.mark_obsolete();
+    }
+
+    /// Says that what is above the table in its level cannot be put above it in a level of its own.
+    pub fn keep_above(&self) {
+        self.kept_above.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_kept_above(&self) -> bool {
+        self.kept_above.load(Ordering::Relaxed)
     }
 
     /// Whether rewriting the table would let a log go most of which nobody needs.

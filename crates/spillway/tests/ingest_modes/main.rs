@@ -13,6 +13,7 @@ mod options;
 mod placed;
 mod room;
 mod states;
+mod sunk;
 mod told;
 mod waits;
 mod writers;

@@ -7,6 +7,7 @@
 mod excised;
 mod level0;
 mod range;
+mod sink;
 mod sorted;
 
 use std::sync::Arc;
@@ -64,6 +65,9 @@ impl<'a> Picker<'a> {
 
     /// What should be compacted next by itself, if anything.
     pub fn automatic(&self) -> Option<Pick> {
+        if let Some(pick) = self.sinking() {
+            return Some(pick);
+        }
         let mut level0_waits = false;
         for &(level, score) in self.scores.iter().take_while(|(_, score)| *score >= 1.0) {
             tracing::trace!(level, score, "due for compaction");
@@ -125,6 +129,7 @@ impl<'a> Picker<'a> {
             compression: self.compression(output_level),
             subcompactions_max: self.subcompactions_max,
             trivial_move: false,
+            sinks: None,
             inputs,
             span,
         };

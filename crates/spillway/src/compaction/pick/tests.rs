@@ -5,7 +5,7 @@
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `!` behind it marks the file for compaction, `~` makes it a virtual one, `~FILE/BYTES` one in that file of so
+//!   tombstone; `BYTES@SEQ` gives all entries that number, otherwise some have 1 and some 2; `!` behind it marks the file for compaction, `~` makes it a virtual one, `~FILE/BYTES` one in that file of so
 //!   many bytes; level 0's are older than those of earlier lines, or newer where the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
@@ -64,6 +64,10 @@ impl World {
             let parts: Vec<&str> = text.split(':').collect();
             let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
             let (first, last) = keys.split_once('-').unwrap();
+            let (bytes, (smallest_seq, largest_seq)) = match bytes.split_once('@') {
+                Some((bytes, seq)) => (bytes, (seq.parse().unwrap(), seq.parse().unwrap())),
+                None => (bytes, (1, 2)),
+            };
             let largest = match last.strip_suffix(')') {
                 Some(end) => key::encode(end.as_bytes(), SeqNo::MAX, ValueKind::RangeDeletion),
                 // Newer versions come first: the next file may begin with an older one of the same key.
@@ -77,6 +81,8 @@ impl World {
                     file_bytes: bytes.parse().unwrap(),
                     smallest: key::encode(first.as_bytes(), SeqNo(1), ValueKind::Value),
                     largest,
+                    smallest_seq: SeqNo(smallest_seq),
+                    largest_seq: SeqNo(largest_seq),
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
                     backing,
@@ -177,6 +183,9 @@ fn describe(pick: &Pick) -> String {
     for (said, word) in [(pick.trivial_move, " moved"), (pick.bottommost, " bottommost")] {
         text.push_str(if said { word } else { "" });
     }
+    if let Some(number) = pick.sinks {
+        write!(text, ", {} sinks", number.0).unwrap();
+    }
     text + "\n"
 }
 
@@ -218,6 +227,11 @@ fn check(name: &str) {
 #[test]
 fn level0() {
     check("level0.txt");
+}
+
+#[test]
+fn large_files_over_little() {
+    check("sink.txt");
 }
 
 #[test]

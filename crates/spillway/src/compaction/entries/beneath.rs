@@ -1,0 +1,92 @@
+//! A table that is to go beneath what a stream yields, though it is newer: of a key that it holds the stream may yield nothing.
+
+use std::sync::Arc;
+
+use base::{Cursor, Error, InternalOrder, LookupKey, ParsedKey, Result, SeqNo, ValueKind};
+use table::TableReadOptions;
+use vfs::IoClass;
+
+use super::bad_entry;
+use crate::read::level::{LevelCursor, LevelFiles};
+use crate::version::table_file::TableFile;
+
+/// Asked for ascending user keys.
+pub struct Beneath {
+    file: Arc<TableFile>,
+    order: InternalOrder,
+    cursor: LevelCursor,
+    target: LookupKey,
+    is_placed: bool,
+}
+
+/// What the table holds of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Nothing,
+    /// An entry with this number, behind which older ones of its stripe are hidden.
+    Hiding(SeqNo),
+    /// An operand, which needs older entries.
+    Operand,
+}
+
+impl Held {
+    /// The number of the entry that hides older ones.
+    pub fn hiding(self) -> Option<SeqNo> {
+        if let Held::Hiding(seq) = self { Some(seq) } else { None }
+    }
+}
+
+impl Beneath {
+    /// # Errors
+    /// What opening the table yields. As [`refuse`](Self::refuse), where range tombstones are in it: they would have to hide
+    /// what is above.
+    pub fn new(order: &InternalOrder, file: &Arc<TableFile>) -> Result<Self> {
+        let options = TableReadOptions {
+            fill_cache: false,
+            total_order_seek: true,
+            class: IoClass::Compaction,
+            ..TableReadOptions::default()
+        };
+        let cursor = LevelCursor::new(order.clone(), LevelFiles::Listed(vec![file.clone()]), options);
+        let beneath = Beneath {
+            file: file.clone(),
+            order: order.clone(),
+            cursor,
+            target: LookupKey::default(),
+            is_placed: false,
+        };
+        match file.open()?.tombstones() {
+            Some(_) => Err(beneath.refuse()),
+            None => Ok(beneath),
+        }
+    }
+
+    /// The error, of kind `Closed`, of a stream that would yield what the table may not lie beneath. The table is not tried
+    /// again: what was in its way would be there still.
+    #[cold]
+    pub fn refuse(&self) -> Error {
+        self.file.keep_above();
+        Error::closed(format!("table {} is newer than what would lie above it", self.file.number()))
+    }
+
+    /// What of the key is seen first by a reader that sees all.
+    pub(super) fn held(&mut self, user_key: &[u8]) -> Result<Held> {
+        let is_before = |key: &[u8]| self.order.user.compare(base::key::user_key(key), user_key).is_lt();
+        if !self.is_placed || (self.cursor.valid() && is_before(self.cursor.key())) {
+            self.target.set(user_key, SeqNo::MAX);
+            self.cursor.seek(self.target.internal());
+            self.is_placed = true;
+        }
+        if !self.cursor.valid() {
+            self.cursor.status()?;
+            return Ok(Held::Nothing);
+        }
+        let internal_key = self.cursor.key();
+        let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };
+        Ok(match entry.kind {
+            _ if !self.order.user.equal(entry.user_key, user_key) => Held::Nothing,
+            ValueKind::Merge => Held::Operand,
+            _ => Held::Hiding(entry.seq),
+        })
+    }
+}

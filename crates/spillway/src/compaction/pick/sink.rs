@@ -1,0 +1,61 @@
+//! A large file of level 0 over older files there that hold little, as where a table is ingested into a range that is being
+//! written to: to take all of them down would rewrite the file, and most of the base level, for the sake of a few keys. So the
+//! few are rewritten instead, where they are, without those that the file holds too, and the file sinks beneath them as it is.
+//!
+//! That keeps every read right: of any key, what is found first is newest. The file is newer than all that is then above it, but
+//! shares no key with that (V4).
+
+use super::{Chosen, Picker};
+use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::compaction::span::{Span, bytes_of};
+use crate::version::table_file::TableFile;
+
+/// Older files are rewritten for a file at least so many times as large as they are together.
+const TIMES_THE_REST: u64 = 2;
+
+/// Such a part of the base level is worth an edit and the syncs of a small file.
+const PART_OF_BASE: u64 = 32;
+
+impl Picker<'_> {
+    /// The oldest file of level 0 that can and should sink, with all older ones.
+    pub(super) fn sinking(&self) -> Option<Pick> {
+        if self.targets.base_level == 0 || self.running.level0_is_busy() {
+            return None;
+        }
+        let level0 = self.version.level(0);
+        (0..level0.len()).rev().find_map(|place| self.sunk_with_older(place))
+    }
+
+    fn sunk_with_older(&self, place: usize) -> Option<Pick> {
+        let files = self.version.level(0).get(place..)?;
+        let (file, older) = files.split_first()?;
+        let bytes = file.meta.file_bytes;
+        if bytes < self.options.max_bytes_for_level_base / PART_OF_BASE || bytes / TIMES_THE_REST < bytes_of(older) {
+            return None;
+        }
+        let is_newer = |other: &TableFile| other.meta.largest_seq < file.meta.smallest_seq;
+        // What one number was given to came as a whole, in its own format.
+        let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
+        let has_values_in_logs = files.iter().any(|file| !file.meta.value_logs.is_empty());
+        if !came_whole || has_values_in_logs || file.is_kept_above() || !older.iter().all(|other| is_newer(other)) {
+            return None;
+        }
+        let output_level = self.deepest_free(&Span::of_file(&file.meta))?;
+        let inputs = vec![LevelInputs { level: 0, files: files.to_vec() }];
+        let pick = self.complete(Chosen { reason: Reason::Sink, inputs, output_level: 0, may_move: false })?;
+        let is_alone = older.is_empty();
+        let sinks = (!is_alone).then(|| file.number());
+        Some(Pick { output_level, span: Span::of_file(&file.meta), trivial_move: is_alone, sinks, ..pick })
+    }
+
+    /// The deepest level such that no file of it, nor of one above it but for level 0, overlaps the span, and none will that is
+    /// being written.
+    fn deepest_free(&self, span: &Span) -> Option<usize> {
+        let is_free = |&level: &usize| {
+            span.places_in(self.order(), self.version.level(level)).is_empty()
+                && !self.running.writes_into(self.order(), level, span)
+        };
+        let deepest = (1..self.levels()).take_while(is_free).last()?;
+        (deepest >= self.targets.base_level).then_some(deepest)
+    }
+}
