@@ -29,6 +29,9 @@ use self::tombstones::InputTombstones;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 
+/// Entries between two pauses.
+const PAUSE_ENTRIES: u32 = 64;
+
 /// Whether nothing older of a user key lies below the output level. Asked for ascending keys.
 pub type KeyNotBelow = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
@@ -102,6 +105,7 @@ pub struct EntryStream<C: Cursor> {
     value_out: Vec<u8>,
     /// Entries made from several, to be shown next.
     pending: VecDeque<(Vec<u8>, Vec<u8>)>,
+    until_pause: u32,
     drops: DropCounts,
 }
 
@@ -131,6 +135,7 @@ impl<C: Cursor> EntryStream<C> {
             key_out: Vec::new(),
             value_out: Vec::new(),
             pending: VecDeque::new(),
+            until_pause: 0,
             drops: DropCounts::default(),
         }
     }
@@ -140,10 +145,24 @@ impl<C: Cursor> EntryStream<C> {
     /// # Errors
     /// The input's. `Corruption`: an entry of the input has no place among point entries.
     pub fn advance(&mut self) -> Result<bool> {
+        self.advance_with_pauses(&mut || Ok(()))
+    }
+
+    /// As [`advance`](Self::advance), for whoever has something else to do now and then, however much is dropped between two
+    /// entries of the output.
+    ///
+    /// # Errors
+    /// Those of `pause`, too.
+    pub fn advance_with_pauses(&mut self, pause: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
         if !self.started {
             self.start();
         }
         loop {
+            if self.until_pause == 0 {
+                pause()?;
+                self.until_pause = PAUSE_ENTRIES;
+            }
+            self.until_pause -= 1;
             if let Some((key, value)) = self.pending.pop_front() {
                 (self.key_out, self.value_out) = (key, value);
                 self.shown = Shown::Made;

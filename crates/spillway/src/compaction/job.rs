@@ -76,14 +76,12 @@ impl Core {
             bytes: pick.input_bytes(),
         });
         let start = self.context.vfs.now();
-        let files = if pick.trivial_move {
-            pick.files().map(|(_, file)| file.meta.clone()).collect()
-        } else {
-            self.run_compaction(plan)?
+        let (installed, added) = match self.tables_of_compaction(plan)? {
+            Some(added) => (self.install_compaction(plan, &added)?, added),
+            None => (false, Vec::new()),
         };
-        let installed = self.install_compaction(plan, &files)?;
         let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
-        let bytes = files.iter().map(|file| file.file_bytes).sum();
+        let bytes = added.iter().map(|(_, file)| file.file_bytes).sum();
         tracing::info!(
             family,
             reason = pick.reason.name(),
@@ -91,7 +89,7 @@ impl Core {
             output_level = pick.output_level,
             inputs,
             input_bytes = pick.input_bytes(),
-            outputs = files.len(),
+            outputs = added.len(),
             output_bytes = bytes,
             moved = pick.trivial_move,
             installed,
@@ -101,11 +99,27 @@ impl Core {
         self.context.notify(&Event::CompactionEnd {
             family: family.to_owned(),
             output_level: pick.output_level,
-            outputs: if installed { files.len() } else { 0 },
+            outputs: if installed { added.len() } else { 0 },
             bytes,
             duration_us,
         });
         Ok(installed)
+    }
+
+    /// What is to be added, and where; `None` where a file cannot sink after all.
+    fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Vec<(usize, FileMeta)>>> {
+        let pick = &plan.pick;
+        if pick.trivial_move {
+            return Ok(Some(pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect()));
+        }
+        let written = match self.run_compaction(plan) {
+            Err(error) if pick.sinking().is_some_and(|file| file.is_kept_above()) => {
+                tracing::info!(family = plan.family.name(), %error, "a table does not sink");
+                return Ok(None);
+            }
+            written => written?.into_iter().map(|file| (pick.written_level(), file)),
+        };
+        Ok(Some(written.chain(pick.sinking().map(|file| (pick.output_level, file.meta.clone()))).collect()))
     }
 
     fn run_compaction(&self, plan: &CompactionPlan) -> Result<Vec<FileMeta>> {
@@ -120,20 +134,20 @@ impl Core {
     }
 
     /// False where the inputs are no longer what they were: the outputs are deleted then (V2).
-    fn install_compaction(&self, plan: &CompactionPlan, files: &[FileMeta]) -> Result<bool> {
+    fn install_compaction(&self, plan: &CompactionPlan, added: &[(usize, FileMeta)]) -> Result<bool> {
         let pick = &plan.pick;
         let inputs = pick.input_numbers();
         let mut edit = VersionEdit::new(plan.family.id());
-        edit.added.extend(files.iter().map(|file| (pick.written_level(), file.clone())));
-        edit.added.extend(pick.sinking().map(|file| (pick.output_level, file.meta.clone())));
+        edit.added = added.to_vec();
         edit.deleted = inputs.clone();
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
         let installed = self.install(change);
         // `Closed`: the MANIFEST was gone, so that it names none of them. After other errors it may.
         let is_refused =
             installed.as_ref().map_or_else(|error| error.kind() == ErrorKind::Closed, |installed| !installed);
-        if is_refused && !pick.trivial_move {
-            self.context.discard_tables(files);
+        if is_refused {
+            let is_new = |file: &&FileMeta| !inputs.iter().any(|(_, input)| *input == file.number);
+            self.context.discard_tables(added.iter().map(|(_, file)| file).filter(is_new));
         }
         installed
     }

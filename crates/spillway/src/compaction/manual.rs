@@ -158,6 +158,10 @@ impl Core {
 impl Call<'_> {
     /// Compacts level by level; returns the level that has everything then.
     fn compact_levels(&self) -> Result<usize> {
+        // Nothing leaves level 0 by itself between the look at the levels and what is taken down: it may go deeper than that.
+        let id = self.family.id();
+        let hold = Hold::new(self.core, |family| family.family.id() == id);
+        self.core.wait_until(|state| Ok(state.families.get(&id).is_none_or(|f| !f.compactions.level0_is_busy())))?;
         let family_options = self.family.options();
         let first_new = self.core.context.numbers.peek();
         let has_filter = family_options.has_compaction_filter();
@@ -171,6 +175,7 @@ impl Call<'_> {
         }
         let Some(deepest) = deepest else { return Ok(0) };
         let base = self.take_down(0, may_move)?;
+        drop(hold);
         for level in 1..deepest {
             self.take_down(level, may_move)?;
         }

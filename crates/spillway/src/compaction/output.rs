@@ -25,9 +25,6 @@ use crate::family::Family;
 use crate::pace::Pacer;
 use crate::version::table_file::FileMeta;
 
-/// Entries between two looks at the clock and at whether the job is to stop.
-const CHECK_ENTRIES: u32 = 64;
-
 /// What a family's tables are written with.
 #[derive(Clone)]
 pub struct FamilyRules {
@@ -121,14 +118,12 @@ impl<'a> Outputs<'a> {
         let mut open: Option<OpenTable> = None;
         // Where the table being written begins; `None` at the beginning of the stream's range.
         let mut lower: Option<Vec<u8>> = None;
-        let mut until_check = 0u32;
-        while stream.advance()? {
-            if until_check == 0 {
-                check_stop(stop)?;
-                self.pacer.breathe();
-                until_check = CHECK_ENTRIES;
-            }
-            until_check -= 1;
+        let pacer = self.pacer.clone();
+        let mut pause = || {
+            pacer.breathe();
+            check_stop(stop)
+        };
+        while stream.advance_with_pauses(&mut pause)? {
             let key = stream.key();
             if let Some(cutter) = &mut cutter
                 && cutter.cuts_before(user_key(key))

@@ -89,7 +89,7 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
 }
 
 fn filter_context(work: &Work) -> CompactionFilterContext {
-    let inputs: usize = work.pick.inputs.iter().map(|inputs| inputs.files.len()).sum();
+    let inputs = work.pick.rewritten().count();
     let is_manual = work.pick.reason == Reason::Manual;
     CompactionFilterContext { is_full: inputs == work.version.all_files().count(), is_manual }
 }

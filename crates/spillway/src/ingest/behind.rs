@@ -14,6 +14,7 @@ use crate::core::{Core, FamilyState};
 use crate::family::Family;
 use crate::install::Change;
 use crate::version::edit::VersionEdit;
+use crate::version::table_file::FileMeta;
 
 /// Spans of last levels that nothing else comes into meanwhile.
 struct Reserved<'a> {
@@ -100,11 +101,15 @@ fn has_zeros_above(family: &FamilyState, last: usize) -> bool {
     (0..last).flat_map(|level| family.version.level(level)).any(|file| file.meta.smallest_seq == SeqNo::ZERO)
 }
 
+/// RocksDB's, too. With none, the next open would take the MANIFEST for an old RocksDB's, and order level 0 by its numbers.
+const EPOCH_BEHIND: u64 = 1;
+
 fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {
     const NO_INPUTS: &[(usize, FileNumber)] = &[];
     let last = family.options().num_levels - 1;
     let mut edit = VersionEdit::new(family.id());
-    edit.added.extend(share.layers.iter().flatten().map(|table| (last, numbered(table.meta.clone(), SeqNo::ZERO))));
+    let metas = share.layers.iter().flatten().map(|table| numbered(table.meta.clone(), SeqNo::ZERO));
+    edit.added.extend(metas.map(|meta| (last, FileMeta { epoch_number: EPOCH_BEHIND, ..meta })));
     Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[] }
 }
 
@@ -136,6 +141,18 @@ mod tests {
 
     fn tables(vfs: &FaultVfs) -> usize {
         vfs.read_dir(Path::new("/db")).expect("listed").iter().filter(|name| name.ends_with(".sst")).count()
+    }
+
+    /// Level 0 would be ordered anew at the next open.
+    #[test]
+    fn what_comes_from_behind_has_an_epoch() {
+        let (db, prepared) = prepared(&FaultVfs::new(MemoryVfs::new(1)));
+        db.commit_ingest(prepared).expect("committed");
+        let epochs = |db: &Db| {
+            let view = db.default_family().view_full();
+            view.version.all_files().map(|(_, file)| file.meta.epoch_number).collect::<Vec<_>>()
+        };
+        assert_eq!(epochs(&db), [EPOCH_BEHIND]);
     }
 
     #[test]

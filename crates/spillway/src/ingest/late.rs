@@ -3,7 +3,7 @@
 //! Keeps F1, V2.
 //!
 //! What goes is told by its place, not by numbers, which compactions may have made 0: whatever lies below the tombstone's
-//! table is older, as long as that stands. Where a compaction took the table, or a newer excise cut it, what it hid is left to
+//! table is older, as long as that stands: nothing sinks beneath range tombstones (V4). Where a compaction took the table, or a newer excise cut it, what it hid is left to
 //! compactions; so it is after a reopen, since nothing of this is remembered from one open to the next.
 
 use std::sync::Arc;

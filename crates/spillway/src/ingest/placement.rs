@@ -15,7 +15,7 @@ use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 
 /// What placing looks at. The version holds everything older than the tables that are placed: flushes of a family follow
-/// each other (Q2), and compactions only move what is there further down.
+/// each other (Q2), and compactions only move what is there further down, or beneath what shares no key with it (V4).
 pub(crate) struct Placement<'a> {
     order: &'a UserOrder,
     version: &'a Version,

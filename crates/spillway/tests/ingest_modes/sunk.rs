@@ -1,10 +1,13 @@
 //! Large tables that are ingested over a little that was written: the little is rewritten, and they sink beneath it as they are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use base::extend::MergeOperator;
-use spillway::{CompactRangeOptions, IngestOptions, ReadOptions, TableWriter, WriteOptions};
+use base::extend::{Event, MergeOperator};
+use parking_lot::Mutex;
+use spillway::{BottommostLevelCompaction, CompactRangeOptions, IngestOptions, ReadOptions, TableWriter, WriteOptions};
 
 use super::common::{Contents, World, contents, name};
 
@@ -259,4 +262,80 @@ fn an_iterator_that_was_open_sees_what_it_saw() {
     }
     let expected = [10, 11].map(|key| (name(key).into_bytes(), b"written".to_vec()));
     assert_eq!(seen, expected);
+}
+
+/// Every compaction that listeners hear begin they hear end.
+#[test]
+fn what_does_not_sink_is_told_to_have_ended() {
+    let world = world();
+    let told = Arc::new(Mutex::new((0, Vec::new())));
+    let telling = told.clone();
+    world.whenever(move |_, event| match event {
+        Event::CompactionBegin { .. } => telling.lock().0 += 1,
+        Event::CompactionEnd { outputs, output_level, .. } => telling.lock().1.push((*outputs, *output_level)),
+        _ => {}
+    });
+    let mut snapshot = None;
+    bring(&world, |world| {
+        world.put(10, "written");
+        snapshot = Some(world.db.snapshot());
+    });
+    assert_eq!(*told.lock(), (1, vec![(0, 6)]));
+}
+
+/// Reads are for whoever needs the table, and the database goes on.
+#[test]
+fn a_table_that_cannot_be_read_stays_above() {
+    let mut world = World::with(|options| {
+        for (_, family) in &mut options.families {
+            family.max_bytes_for_level_base = BASE_BYTES;
+            family.disable_auto_compactions = true;
+        }
+    });
+    bring(&world, |world| world.put_all((1..8000).step_by(40), "written")); // some in every block
+    assert_eq!(files(&world), (2, 0));
+    world.db.close().expect("closed");
+    let dir = Path::new("/w/db");
+    let tables = world.vfs.read_dir(dir).expect("listed").into_iter().filter(|name| name.ends_with(".sst"));
+    let largest = tables.max_by_key(|name| world.vfs.metadata(&dir.join(name)).expect("there").len).expect("a table");
+    world.damage_middle(&dir.join(largest));
+    world.change_options(|options| {
+        options.families.iter_mut().for_each(|(_, family)| family.disable_auto_compactions = false);
+    });
+    world.db.wait_for_compaction().expect("nothing has failed");
+    assert_eq!(files(&world), (2, 0));
+    world.put(12, "goes on");
+    assert_eq!((world.get(1).as_deref(), world.get(12).as_deref()), (Some("written"), Some("goes on")));
+}
+
+/// A compaction by hand that comes while a table sinks past the levels that it would look at takes everything together all the
+/// same.
+#[test]
+fn a_compaction_by_hand_waits_for_what_sinks() {
+    let world = World::threaded_with(|options| {
+        for (_, family) in &mut options.families {
+            family.max_bytes_for_level_base = BASE_BYTES;
+            family.level_compaction_dynamic_level_bytes = false;
+        }
+    });
+    world.put_all([10, 11], "written");
+    world.flush();
+    let (begun, begins) = channel();
+    world.whenever(move |_, event| {
+        if let Event::CompactionBegin { output_level: 6, .. } = event {
+            let _ = begun.send(());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let file = world.table("large", (0..8000).step_by(2), "ingested");
+    world.ingest(file, &IngestOptions::default()).expect("ingested");
+    world.flush();
+    begins.recv_timeout(Duration::from_secs(20)).expect("it sinks");
+    let options = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    world.db.compact_range(&world.family, None, None, &options).expect("compacted");
+    let used: Vec<usize> = world.db.levels(&world.family).iter().map(|level| level.files).collect();
+    assert_eq!(used.iter().filter(|files| **files > 0).count(), 1, "all is in one level: {used:?}");
 }

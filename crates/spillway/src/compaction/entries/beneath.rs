@@ -10,6 +10,9 @@ use super::bad_entry;
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::version::table_file::TableFile;
 
+/// Steps to a key before it is sought, which costs a block: keys of the stream may be as dense as the table's.
+const STEPS_MAX: u32 = 8;
+
 /// Asked for ascending user keys.
 pub struct Beneath {
     file: Arc<TableFile>,
@@ -38,8 +41,8 @@ impl Held {
 
 impl Beneath {
     /// # Errors
-    /// What opening the table yields. As [`refuse`](Self::refuse), where range tombstones are in it: they would have to hide
-    /// what is above.
+    /// As [`refuse`](Self::refuse), where range tombstones are in the table, which would have to hide what is above, or it
+    /// cannot be read.
     pub fn new(order: &InternalOrder, file: &Arc<TableFile>) -> Result<Self> {
         let options = TableReadOptions {
             fill_cache: false,
@@ -55,31 +58,48 @@ impl Beneath {
             target: LookupKey::default(),
             is_placed: false,
         };
-        match file.open()?.tombstones() {
-            Some(_) => Err(beneath.refuse()),
-            None => Ok(beneath),
+        match file.open().map(|table| table.tombstones()) {
+            Ok(None) => Ok(beneath),
+            Ok(Some(_)) => Err(beneath.refuse()),
+            Err(error) => Err(beneath.refuse_unread(&error)),
         }
     }
 
-    /// The error, of kind `Closed`, of a stream that would yield what the table may not lie beneath. The table is not tried
-    /// again: what was in its way would be there still.
+    /// The error of a stream that would yield what the table may not lie beneath. The table is not tried again: what was in
+    /// its way would often be there still.
     #[cold]
     pub fn refuse(&self) -> Error {
         self.file.keep_above();
-        Error::closed(format!("table {} is newer than what would lie above it", self.file.number()))
+        Error::busy(format!("table {} hides or needs what would lie above it", self.file.number()))
+    }
+
+    /// Whoever needs the table meets the damage.
+    #[cold]
+    fn refuse_unread(&self, error: &Error) -> Error {
+        tracing::warn!(%error, table = %self.file.number(), "a table stays where it is, as it cannot be read");
+        self.refuse()
     }
 
     /// What of the key is seen first by a reader that sees all.
+    ///
+    /// # Errors
+    /// As [`refuse`](Self::refuse), where the table cannot be read.
     pub(super) fn held(&mut self, user_key: &[u8]) -> Result<Held> {
-        let is_before = |key: &[u8]| self.order.user.compare(base::key::user_key(key), user_key).is_lt();
-        if !self.is_placed || (self.cursor.valid() && is_before(self.cursor.key())) {
+        let is_before = |cursor: &LevelCursor| {
+            cursor.valid() && self.order.user.compare(base::key::user_key(cursor.key()), user_key).is_lt()
+        };
+        let mut steps = 0;
+        while self.is_placed && steps < STEPS_MAX && is_before(&self.cursor) {
+            self.cursor.next();
+            steps += 1;
+        }
+        if !self.is_placed || is_before(&self.cursor) {
             self.target.set(user_key, SeqNo::MAX);
             self.cursor.seek(self.target.internal());
             self.is_placed = true;
         }
         if !self.cursor.valid() {
-            self.cursor.status()?;
-            return Ok(Held::Nothing);
+            return self.cursor.status().map(|()| Held::Nothing).map_err(|error| self.refuse_unread(&error));
         }
         let internal_key = self.cursor.key();
         let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };

@@ -30,22 +30,26 @@ impl Picker<'_> {
         let files = self.version.level(0).get(place..)?;
         let (file, older) = files.split_first()?;
         let bytes = file.meta.file_bytes;
-        if bytes < self.options.max_bytes_for_level_base / PART_OF_BASE || bytes / TIMES_THE_REST < bytes_of(older) {
+        let most = (bytes / TIMES_THE_REST).min(self.options.max_compaction_bytes());
+        if bytes < self.options.max_bytes_for_level_base / PART_OF_BASE || bytes_of(older) > most {
             return None;
         }
         let is_newer = |other: &TableFile| other.meta.largest_seq < file.meta.smallest_seq;
-        // What one number was given to came as a whole, in its own format.
+        // What one number was given to came as a whole, in a format of its own, but for the rare memtable of one large entry.
         let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
         let has_values_in_logs = files.iter().any(|file| !file.meta.value_logs.is_empty());
         if !came_whole || has_values_in_logs || file.is_kept_above() || !older.iter().all(|other| is_newer(other)) {
             return None;
         }
-        let output_level = self.deepest_free(&Span::of_file(&file.meta))?;
-        let inputs = vec![LevelInputs { level: 0, files: files.to_vec() }];
+        let span = Span::of_file(&file.meta);
+        let output_level = self.deepest_free(&span)?;
+        let is_alone = !older.iter().any(|other| span.overlaps_file(self.order(), &other.meta));
+        // All that are older otherwise: what they become must not come to stand over one that was between them.
+        let files = if is_alone { vec![file.clone()] } else { files.to_vec() };
+        let inputs = vec![LevelInputs { level: 0, files }];
         let pick = self.complete(Chosen { reason: Reason::Sink, inputs, output_level: 0, may_move: false })?;
-        let is_alone = older.is_empty();
         let sinks = (!is_alone).then(|| file.number());
-        Some(Pick { output_level, span: Span::of_file(&file.meta), trivial_move: is_alone, sinks, ..pick })
+        Some(Pick { output_level, span, trivial_move: is_alone, sinks, ..pick })
     }
 
     /// The deepest level such that no file of it, nor of one above it but for level 0, overlaps the span, and none will that is
