@@ -53,7 +53,8 @@ fn bring(world: &World, write: impl FnOnce(&World)) {
 /// Files in level 0 and in the last level.
 fn files(world: &World) -> (usize, usize) {
     let levels = world.db.levels(&world.family);
-    (levels[0].files, levels[levels.len() - 1].files)
+    let [level0, .., last] = levels.as_slice() else { panic!("one level") };
+    (level0.files, last.files)
 }
 
 /// What the table holds, changed.
