@@ -5,6 +5,8 @@
 //! That keeps every read right: of any key, what is found first is newest. The file is newer than all that is then above it, but
 //! shares no key with that (V4).
 
+use std::sync::Arc;
+
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
 use crate::compaction::span::{Span, bytes_of};
@@ -13,8 +15,10 @@ use crate::version::table_file::TableFile;
 /// Older files are rewritten for a file at least so many times as large as they are together.
 const TIMES_THE_REST: u64 = 2;
 
-/// Such a part of the base level is worth an edit and the syncs of a small file.
-const PART_OF_BASE: u64 = 32;
+/// Of the base level: more than the first is no longer little, less than the second not worth an edit and the syncs of a
+/// small file.
+const LITTLE_PART: u64 = 4;
+const WORTH_PART: u64 = 32;
 
 impl Picker<'_> {
     /// The oldest file of level 0 that can and should sink, with all older ones.
@@ -29,27 +33,32 @@ impl Picker<'_> {
     fn sunk_with_older(&self, place: usize) -> Option<Pick> {
         let files = self.version.level(0).get(place..)?;
         let (file, older) = files.split_first()?;
-        let bytes = file.meta.file_bytes;
-        let most = (bytes / TIMES_THE_REST).min(self.options.max_compaction_bytes());
-        if bytes < self.options.max_bytes_for_level_base / PART_OF_BASE || bytes_of(older) > most {
-            return None;
-        }
-        let is_newer = |other: &TableFile| other.meta.largest_seq < file.meta.smallest_seq;
-        // What one number was given to came as a whole, in a format of its own, but for the rare memtable of one large entry.
-        let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
-        let has_values_in_logs = files.iter().any(|file| !file.meta.value_logs.is_empty());
-        if !came_whole || has_values_in_logs || file.is_kept_above() || !older.iter().all(|other| is_newer(other)) {
-            return None;
-        }
         let span = Span::of_file(&file.meta);
-        let output_level = self.deepest_free(&span)?;
         let is_alone = !older.iter().any(|other| span.overlaps_file(self.order(), &other.meta));
-        // All that are older otherwise: what they become must not come to stand over one that was between them.
+        if !self.is_worth_sinking(file, if is_alone { &[] } else { older }) {
+            return None;
+        }
+        let output_level = self.deepest_free(&span)?;
+        // All that are older, or none: what they become must not come to stand over one that was between them.
         let files = if is_alone { vec![file.clone()] } else { files.to_vec() };
         let inputs = vec![LevelInputs { level: 0, files }];
         let pick = self.complete(Chosen { reason: Reason::Sink, inputs, output_level: 0, may_move: false })?;
         let sinks = (!is_alone).then(|| file.number());
         Some(Pick { output_level, span, trivial_move: is_alone, sinks, ..pick })
+    }
+
+    /// Whether a file may and should sink where these older ones have to be rewritten for it.
+    fn is_worth_sinking(&self, file: &TableFile, older: &[Arc<TableFile>]) -> bool {
+        let (bytes, base_bytes) = (file.meta.file_bytes, self.options.max_bytes_for_level_base);
+        let most = (bytes / TIMES_THE_REST).min(base_bytes / LITTLE_PART);
+        if bytes < base_bytes / WORTH_PART || bytes_of(older) > most || file.is_kept_above() {
+            return false;
+        }
+        // What one number was given to came as a whole, in a format of its own, but for the rare memtable of one large entry.
+        let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
+        let is_newer = |other: &Arc<TableFile>| other.meta.largest_seq < file.meta.smallest_seq;
+        let has_own_values = |file: &TableFile| file.meta.value_logs.is_empty();
+        came_whole && has_own_values(file) && older.iter().all(|other| is_newer(other) && has_own_values(other))
     }
 
     /// The deepest level such that no file of it, nor of one above it but for level 0, overlaps the span, and none will that is
