@@ -25,7 +25,7 @@ use crate::ingest::waits::{IngestNumbers, IngestWaits};
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
-use crate::read::view::{NextView, ReadView};
+use crate::read::view::ReadView;
 use crate::removal::Removals;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
@@ -202,11 +202,11 @@ impl FamilyState {
         OldViews { _before: before, _announced: self.announced.take() }
     }
 
-    /// Makes readers see `next`, which comes after the family's view and is of the state as it is now, for whoever holds the
-    /// commit lock: what an exchange of views takes is left for [`settle_view`](Self::settle_view), which was called before
-    /// that lock was taken.
-    pub fn announce_view(&mut self, next: &mut NextView) {
-        self.announced = Some(next.announce());
+    /// Keeps the view that was [announced](crate::read::view::NextView::announce) to come after the family's, and is of the
+    /// state as it is now: what an exchange of views takes is left for [`settle_view`](Self::settle_view), which was called
+    /// before, too. A writer that waits does not wait for that.
+    pub fn keep_announced(&mut self, next: Arc<ReadView>) {
+        self.announced = Some(next);
     }
 
     /// Makes the announced view, where there is one, the family's. Returns the view before, to be dropped off the lock.

@@ -133,9 +133,9 @@ impl QueuedMemtable {
     }
 
     /// Says that the memtable becomes mutable: no write at or below `created_at`, the last number given out, is in it.
-    /// Before any write is noted to it.
+    /// Before any write is noted to it; who says so again comes late, and may.
     pub fn begin_after(&self, created_at: SeqNo) {
-        self.created_at.store(created_at.0, Ordering::Release);
+        self.created_at.fetch_max(created_at.0, Ordering::AcqRel);
         self.memtable().begin_after(created_at);
     }
 
@@ -230,13 +230,13 @@ impl QueuedMemtable {
 
     /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
     /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now, `log` the
-    /// current one.
+    /// current one. Said again, it has to be the same.
     pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, log: Option<&Arc<ActiveLog>>) {
         let end = log.and_then(|log| marks::pack(log.end_position()));
         self.followed_at.store(end.unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
-        assert_eq!(before, MUTABLE, "a memtable is sealed once");
+        assert!(before == MUTABLE || before == largest.0, "a memtable is sealed once");
     }
 }
 

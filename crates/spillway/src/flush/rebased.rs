@@ -12,8 +12,7 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
-use crate::write::given::{Given, GivenOnce};
-use crate::write::join::Joins;
+use crate::write::given::{Given, GivenOnce, Joins};
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 

@@ -227,7 +227,7 @@ impl Core {
             bounds: &[],
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
             latch,
-            noted: &|_| {},
+            noted: None,
         })
     }
 }

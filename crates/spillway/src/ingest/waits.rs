@@ -70,6 +70,7 @@ pub(crate) struct IngestNumbers {
 
 impl IngestNumbers {
     /// Another took some. Under the commit lock.
+    #[inline]
     pub fn note(&mut self, given: &Given, visible: SeqNo) {
         if self.last <= visible {
             self.before = given.before;
@@ -125,6 +126,7 @@ pub(crate) struct LockTurn<'a>(&'a Turns);
 
 impl LockTurn<'_> {
     /// After so long.
+    #[inline]
     pub fn end(self, held_for: Duration) {
         self.0.total_nanos.fetch_add(nanos(held_for), Ordering::Relaxed);
     }
@@ -180,11 +182,14 @@ impl Windows {
         }
     }
 
+    fn is_open(&self) -> bool {
+        let opened = self.opened.load(Ordering::SeqCst);
+        self.closed.load(Ordering::SeqCst) < opened
+    }
+
     /// How much of `wait` windows took, where those before it took `before_nanos`; all of it while one is open.
     fn share_of(&self, wait: Duration, before_nanos: u64) -> Duration {
-        let opened = self.opened.load(Ordering::SeqCst);
-        let is_open = self.closed.load(Ordering::SeqCst) < opened;
-        if is_open { wait } else { since(&self.total_nanos, before_nanos).min(wait) }
+        if self.is_open() { wait } else { since(&self.total_nanos, before_nanos).min(wait) }
     }
 
     /// Whether the last was opened on that processor, as far as is known.
@@ -232,6 +237,7 @@ impl IngestWaits {
     }
 
     /// An ingest has the commit lock, as long as what is returned lives.
+    #[inline]
     pub fn turn(&self) -> LockTurn<'_> {
         self.turns.count.fetch_add(1, Ordering::Release);
         LockTurn(&self.turns)
@@ -294,6 +300,17 @@ impl Core {
     #[inline]
     pub(crate) fn wait_written(&self, seq: SeqNo, behind: IngestNumbers, waited: &mut Duration) -> Result<()> {
         if self.pipeline.visible() >= seq { Ok(()) } else { self.wait_behind_others(seq, behind, waited) }
+    }
+
+    /// Does what is left of the change that a write's memtable was replaced for, if one was, before the write can find the
+    /// next; `waited` grows by what that takes, where it is an ingest.
+    #[cold]
+    pub(crate) fn land_for_next_memtable(&self, waited: &mut Duration) {
+        let (is_open, start) = (self.ingest_waits.windows.is_open(), self.context.vfs.now());
+        self.land_for_others();
+        if is_open {
+            *waited += self.context.vfs.now().saturating_sub(start);
+        }
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crossbeam_utils::atomic::AtomicCell;
 use once_cell::race::OnceBox;
 
 use crate::flush::flushable::{Flushable, QueuedMemtable};
@@ -17,7 +18,7 @@ pub struct ReadView {
     /// The rest of the queue, youngest first.
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
-    /// What readers use from now on; see [`FamilyState::announce_view`](crate::core::FamilyState::announce_view). Weak: who
+    /// What readers use from now on; see [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: who
     /// reads for long keeps nothing that is younger.
     successor: OnceBox<Weak<ReadView>>,
 }
@@ -33,10 +34,9 @@ impl ReadView {
         self.successor.get()
     }
 
-    /// Has readers that find this view go on to `next`. Once.
+    /// Has readers that find this view go on to the one that `next` is of. The first time; one that came before stands.
     fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
-        let told = self.successor.set(next);
-        assert!(told.is_ok(), "a view has one successor");
+        let _ = self.successor.set(next);
     }
 
     /// Everything that is read before the tables of the version, youngest first (Q1).
@@ -60,21 +60,33 @@ impl ReadView {
 pub struct NextView {
     present: Arc<ReadView>,
     next: Arc<ReadView>,
-    /// `None` once readers find it.
-    handle: Option<Box<Weak<ReadView>>>,
+    /// What the present one is told: made ahead for the first who tells it.
+    handle: AtomicCell<Option<Box<Weak<ReadView>>>>,
 }
 
 impl NextView {
     pub fn new(present: Arc<ReadView>, next: ReadView) -> Self {
         let next = Arc::new(next);
-        let handle = Some(Box::new(Arc::downgrade(&next)));
+        let handle = AtomicCell::new(Some(Box::new(Arc::downgrade(&next))));
         NextView { present, next, handle }
     }
 
-    /// Has readers find the view, which whoever calls this keeps.
-    pub fn announce(&mut self) -> Arc<ReadView> {
-        self.present.succeeded_by(self.handle.take().expect("a view is announced once"));
-        self.next.clone()
+    pub fn present(&self) -> &ReadView {
+        &self.present
+    }
+
+    pub fn next(&self) -> &Arc<ReadView> {
+        &self.next
+    }
+
+    pub fn keeps_mutable(&self) -> bool {
+        Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
+    }
+
+    /// Has readers find the view as long as somebody keeps it. However many do, and however often.
+    pub fn announce(&self) {
+        let handle = self.handle.take().unwrap_or_else(|| Box::new(Arc::downgrade(&self.next)));
+        self.present.succeeded_by(handle);
     }
 }
 
@@ -111,7 +123,10 @@ mod tests {
 
     fn announce_empty(family: &mut FamilyState) {
         let view = ReadView::new(family.mutable.clone(), Vec::new(), family.version.clone());
-        family.announce_view(&mut NextView::new(family.family.view_full(), view));
+        let next = NextView::new(family.family.view_full(), view);
+        next.announce();
+        next.announce(); // another thread, for all that readers know
+        family.keep_announced(next.next().clone());
     }
 
     fn settle(core: &Core, db: &Db) {

@@ -14,7 +14,7 @@ use crate::ingest::record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::TablePaths;
 use crate::write::batch::BatchReader;
 use crate::write::given::Given;
-use crate::write::join::Joins;
+use crate::write::given::Joins;
 
 impl LogReplay<'_> {
     /// Applies an ingest, and the batch that rides with it.

@@ -1,11 +1,10 @@
 //! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
-use log::{RecordKind, Reservation};
+use log::RecordKind;
 use memtable::Entry;
 use smallvec::SmallVec;
 
@@ -14,7 +13,7 @@ use crate::ingest::latch::{Clearance, KeyRange};
 use crate::ingest::waits::IngestNumbers;
 use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
-use crate::write::logs::ActiveLog;
+use crate::write::numbers::{Full, Taken};
 use crate::write::options::WriteOptions;
 use crate::write::pipeline::{KeyBounds, Ticket};
 use crate::write::stall::StallCause;
@@ -22,10 +21,7 @@ use crate::write::value_logs::Logged;
 
 /// A write that has numbers.
 struct Numbered {
-    ticket: Ticket,
-    first: SeqNo,
-    last: SeqNo,
-    record: Option<(Arc<ActiveLog>, Reservation)>,
+    taken: Taken,
     /// Ingests with smaller numbers.
     behind: IngestNumbers,
     /// How long ingests kept the commit lock from it.
@@ -36,8 +32,7 @@ struct Numbered {
 enum Retry {
     /// A memtable that room was reserved in is no longer mutable.
     MemtableSwitched,
-    PipelineFull,
-    LogFull(Arc<ActiveLog>),
+    Full(Full),
     /// There are range latches of which the write is not known to be clear.
     Latched,
 }
@@ -67,9 +62,11 @@ impl Core {
         }
         let mut parts = admission::summarise(batch, &set, options)?;
         let mut numbered = self.number(batch, &mut parts, options)?;
-        let unfinished = Unfinished::new(self, numbered.ticket);
-        if let Some((log, reservation)) = &numbered.record {
-            let header = batch::header(numbered.first, batch.count());
+        let Taken { given, ticket, space } = &numbered.taken;
+        let (first, last) = (numbered.taken.first(), given.last);
+        let unfinished = Unfinished::new(self, *ticket);
+        if let Some((log, reservation)) = space {
+            let header = batch::header(first, batch.count());
             log.note_published(self.pipeline.published_log());
             let logged = self.logs.append(log, reservation, RecordKind::Batch, &[&header, batch.body()]);
             logged.inspect_err(|e| self.fail(e))?;
@@ -77,24 +74,24 @@ impl Core {
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
         }
-        let logged = numbered.record.as_ref().map(|(log, at)| Logged {
+        let logged = space.as_ref().map(|(log, at)| Logged {
             log,
             offset: at.payload_offset() + batch::HEADER_BYTES as u64,
             body: batch.body(),
         });
-        insert(batch, &parts, numbered.first, logged);
+        insert(batch, &parts, first, logged);
         unfinished.finish();
-        self.wait_written(numbered.last, numbered.behind, &mut numbered.waited)?;
+        self.wait_written(last, numbered.behind, &mut numbered.waited)?;
         self.ingest_waits.count_brief(numbered.waited);
-        if let Some((log, at)) = &numbered.record {
-            self.mark_if_due(numbered.last, log.position(at), || log.position_behind(at));
+        if let Some((log, at)) = space {
+            self.mark_if_due(last, given.log_end, || log.position_behind(at));
         }
-        self.flush_written(&parts, numbered.last, options)?;
-        if let Some((log, reservation)) = numbered.record.filter(|_| options.sync) {
-            self.sync_write(log.position(&reservation))?;
+        self.flush_written(&parts, last, options)?;
+        if options.sync {
+            self.sync_write(given.log_end)?;
         }
         self.drive_if_inline();
-        Ok(numbered.last)
+        Ok(last)
     }
 
     /// Reserves memtable room and takes numbers, going back to admission as long as something is missing.
@@ -106,17 +103,20 @@ impl Core {
             self.reserve_memtables(parts, &mut clearance, options)?;
             match self.try_number((batch, options), parts, &clearance, &mut waited)? {
                 Ok(numbered) => return Ok(numbered),
-                Err(Retry::MemtableSwitched) => {}
+                Err(Retry::MemtableSwitched) => {
+                    self.land_for_next_memtable(&mut waited);
+                    self.check_writable()?;
+                }
                 Err(Retry::Latched) => {
                     admission::release_views(parts);
                     let keys: SmallVec<[KeyRange<'_>; 2]> = parts.iter().map(Part::keys).collect();
                     clearance = self.clear_of_latches(&keys, Waiter::of_write(options))?;
                 }
-                Err(Retry::LogFull(log)) => {
+                Err(Retry::Full(Full::Log(log))) => {
                     clearance.give_back_pass();
                     self.roll_log(&log, batch.len() as u64)?;
                 }
-                Err(Retry::PipelineFull) => {
+                Err(Retry::Full(Full::Pipeline)) => {
                     clearance.give_back_pass();
                     let start = self.context.vfs.now();
                     backoff.snooze();
@@ -144,26 +144,9 @@ impl Core {
         if !parts.iter().all(Part::is_current) {
             return Ok(Err(Retry::MemtableSwitched));
         }
-        if !self.pipeline.has_room() {
-            return Ok(Err(Retry::PipelineFull));
-        }
-        let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
-        let last = commit.last_seq.checked_add(u64::from(batch.count())).ok_or_else(exhausted)?;
-        let log = commit.log.as_ref().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
-        let record = if options.disable_wal {
-            None
-        } else {
-            match log.file.try_reserve(batch.len()) {
-                Some(reservation) => Some((log.clone(), reservation)),
-                None => return Ok(Err(Retry::LogFull(log.clone()))),
-            }
-        };
-        assert!(last > commit.last_seq, "sequence numbers only grow (S1, S3)");
-        let first = SeqNo(commit.last_seq.0 + 1);
-        commit.last_seq = last;
-        let log_end = record.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
-        let ticket = self.pipeline.enter(last, log_end, &bounds);
-        Ok(Ok(Numbered { ticket, first, last, record, behind: commit.ingests, waited: *waited }))
+        let record_bytes = (!options.disable_wal).then(|| batch.len());
+        let taken = self.take_numbers(&mut commit, u64::from(batch.count()), record_bytes, &bounds)?;
+        Ok(taken.map(|taken| Numbered { taken, behind: commit.ingests, waited: *waited }).map_err(Retry::Full))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::SeqNo;
 
+use crate::flush::flushable::Flushable;
 use crate::write::pipeline::LogPosition;
 
 /// What a change was given.
@@ -16,7 +17,17 @@ pub(crate) struct Given {
     pub log_end: LogPosition,
 }
 
-/// Set once, without a look at any other line: writers wait meanwhile.
+/// An entry of a queue that gets its numbers when it joins.
+pub(crate) trait Joins: Flushable {
+    /// Called before any reader can find the entry; by several threads perhaps, and late by some, with the same.
+    fn set_numbers(&self, given: &Given);
+
+    /// Called once, before a flush can find it, where a memtable that will be written into a table was sealed because the
+    /// entry overlaps it.
+    fn stands_over_memtable(&self) {}
+}
+
+/// Set once, though several threads may do that.
 pub(crate) struct GivenOnce {
     before: AtomicU64,
     last: AtomicU64,
@@ -35,7 +46,7 @@ impl GivenOnce {
         self.last.store(given.last.0, Ordering::Relaxed);
         self.log_end.store(given.log_end, Ordering::Relaxed);
         let before = self.before.swap(given.before.0, Ordering::AcqRel);
-        assert_eq!(before, NOT_YET, "what joins is numbered once");
+        assert!(before == NOT_YET || before == given.before.0, "what joins is numbered once");
     }
 
     #[inline]
@@ -57,8 +68,10 @@ mod tests {
         let once = GivenOnce::new();
         assert_eq!(once.get(), None);
         once.set(&given);
+        once.set(&given); // by another thread
         assert_eq!(once.get(), Some(given));
-        let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| once.set(&given)));
+        let other = Given { before: SeqNo(8), ..given };
+        let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| once.set(&other)));
         assert!(again.is_err());
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, FamilyId, Result};
+use base::{FamilyId, Result};
 use crossbeam_utils::Backoff;
 use parking_lot::MutexGuard;
 
@@ -18,20 +18,11 @@ use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
 use crate::ingest::waits::{IngestNumbers, LockTurn};
 use crate::write::admission::Waiter;
-use crate::write::given::Given;
-use crate::write::landing::{InLog, Landing, Posted, Told, Untold};
-use crate::write::logs::ActiveLog;
+use crate::write::given::{Given, Joins};
+use crate::write::landing::{Landing, Place, Posted, Told, Untold};
+use crate::write::numbers::{Full, Taken};
 use crate::write::pipeline::KeyBounds;
-use crate::write::staged::{Seam, Staged};
-
-/// An entry of a queue that gets its numbers when it joins.
-pub(crate) trait Joins: Flushable {
-    /// Called once, under the commit lock, before any reader can find the entry.
-    fn set_numbers(&self, given: &Given);
-
-    /// Called once, there too, where a memtable that will be written into a table was sealed because the entry overlaps it.
-    fn stands_over_memtable(&self) {}
-}
+use crate::write::staged::Staged;
 
 /// What joins one family's queue.
 pub(crate) struct Joining {
@@ -70,7 +61,7 @@ pub(crate) struct JoinRequest<'a> {
     /// The latch on all that is touched, of an ingest that has one, with nothing of that in memory; all others wait for such.
     pub latch: Option<&'a LatchGuard<'a>>,
     /// Called with the numbers under the commit lock: O(1), no wait.
-    pub noted: &'a dyn Fn(&Given),
+    pub noted: Option<&'a dyn Fn(&Given)>,
 }
 
 /// A change that has numbers and stands in the queues. It is to be [landed](Core::land_own).
@@ -102,10 +93,17 @@ pub(crate) struct LockTimes {
     pub in_vain_for: Duration,
 }
 
+/// What a change has when it lets go of the commit lock.
+struct Numbered {
+    given: Given,
+    /// Ingests with smaller numbers.
+    behind: IngestNumbers,
+    lock: LockTimes,
+}
+
 /// Why a change could not join just now; what it waits for is off the locks.
 enum Retry {
-    PipelineFull,
-    LogFull(Arc<ActiveLog>),
+    Full(Full),
     /// There are range latches of which the change is not known to be clear.
     Latched,
     /// The family at this place needs a fresh memtable.
@@ -164,11 +162,11 @@ impl Core {
                     let keys: Vec<KeyRange<'_>> = request.joining.iter().flat_map(Joining::keys).collect();
                     clearance = self.clear_of_latches(&keys, request.waiter)?;
                 }
-                Retry::PipelineFull => {
+                Retry::Full(Full::Pipeline) => {
                     clearance.give_back_pass();
                     backoff.snooze();
                 }
-                Retry::LogFull(log) => {
+                Retry::Full(Full::Log(log)) => {
                     clearance.give_back_pass();
                     self.roll_log(&log, request.landing.record_bytes().unwrap_or(0) as u64)?;
                 }
@@ -219,53 +217,74 @@ impl Core {
         clearance: &Clearance<'_>,
     ) -> Result<Result<Joined<'_>, (Retry, Duration)>> {
         let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
-        let untold = Untold::new();
+        let mut untold = Untold::new();
         // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
         let _alone = self.ingesting.lock();
         self.post_landing(request.landing);
         self.check_writable()?; // the one before may have failed
         let mut state = self.state.lock();
-        if let Err(retry) = self.stage(request, &mut state, &mut replaced)? {
+        if let Err(retry) = self.stage(request, &mut state, (&mut replaced, &mut untold))? {
             return Ok(Err((retry, Duration::ZERO)));
         }
         if !request.waiter.is_writer {
             request.landing.open_window(self.ingest_waits.open_window(self.context.vfs.processor()));
         }
-        let mut commit = self.commit.lock();
-        let joined_at = self.context.vfs.now();
-        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
-        let (given, space) = match self.give(request, clearance, &replaced.0, (&mut state, &commit))? {
-            Ok(given) => given,
-            Err(retry) => {
-                return Ok(Err((retry, self.end_turn(turn, commit, joined_at))));
-            }
+        let numbered = self.number_joining(request, clearance, (&replaced.0, untold), &mut state)?;
+        let Numbered { given, behind, lock } = match numbered {
+            Ok(numbered) => numbered,
+            Err(retry) => return Ok(Err(retry)),
         };
-        commit.last_seq = given.last;
-        let behind = commit.ingests;
-        if turn.is_some() {
-            commit.ingests.note(&given, self.pipeline.visible());
-        }
-        (request.noted)(&given);
-        let ticket = self.pipeline.enter(given.last, given.log_end, request.bounds);
-        for (joining, staged) in request.joining.iter().zip(&mut replaced.0) {
-            self.place(joining, staged, &given, &mut state);
-        }
-        request.landing.tell(untold, Told { given, ticket, space, joined_at });
-        let joined_for = self.end_turn(turn, commit, joined_at);
+        // Before the state lock is let go of: what changes the queues next finds nothing half done.
+        request.landing.show();
         let mut begins_wait = false;
-        for joining in request.joining.iter().filter(|joining| self.flushes_can_wait() && brings_ingest(joining)) {
-            begins_wait |= of_joining(&mut state, joining).note_ingest(joined_at);
+        for (joining, staged) in request.joining.iter_mut().zip(&mut replaced.0) {
+            let family = of_joining(&mut state, joining);
+            follow(joining, staged, family);
+            if self.flushes_can_wait() && brings_ingest(joining) {
+                begins_wait |= family.note_ingest(lock.joined_at);
+            }
         }
         drop::<MutexGuard<'_, State>>(state);
-        let lock = LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO };
         let under = replaced.0.iter().filter(|staged| staged.keeps_mutable()).count();
-        for (joining, _) in request.joining.iter_mut().zip(&replaced.0).filter(|(_, staged)| !staged.keeps_mutable()) {
-            joining.fresh = None; // it is the mutable one
-        }
         Ok(Ok(Joined { given, behind, under, begins_wait, lock, replaced, clearance: Clearance::default() }))
     }
 
+    /// The whole of the commit lock, for which writers wait: numbers are taken, and writers turned away from memtables that
+    /// entries go above. All the rest anybody can do who waits for it. Code that has not run for a while, so what is called here
+    /// is inline but for what writes run, too: each page of it costs as much as what is done.
+    fn number_joining(
+        &self,
+        request: &mut JoinRequest<'_>,
+        clearance: &Clearance<'_>,
+        (staged, untold): (&[Staged], Untold),
+        state: &mut State,
+    ) -> Result<Result<Numbered, (Retry, Duration)>> {
+        let mut commit = self.commit.lock();
+        let joined_at = self.context.vfs.now();
+        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
+        let behind = commit.ingests;
+        let taken = match self.take_joining(request, clearance, staged, (&mut *state, &mut commit))? {
+            Ok(taken) => taken,
+            Err(retry) => return Ok(Err((retry, self.end_turn(turn, commit, joined_at)))),
+        };
+        let given = taken.given;
+        if turn.is_some() {
+            commit.ingests.note(&given, self.pipeline.visible());
+        }
+        if let Some(noted) = request.noted {
+            noted(&given);
+        }
+        for (joining, staged) in request.joining.iter().zip(staged) {
+            staged.turn_writers_away(&joining.family);
+        }
+        let logged_through = self.pipeline.entered_log();
+        request.landing.tell(untold, Told { taken, joined_at, logged_through });
+        let joined_for = self.end_turn(turn, commit, joined_at);
+        Ok(Ok(Numbered { given, behind, lock: LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO } }))
+    }
+
     /// Lets go of the commit lock; returns how long that was held.
+    #[inline]
     fn end_turn(
         &self,
         turn: Option<LockTurn<'_>>,
@@ -303,42 +322,30 @@ impl Core {
         wants
     }
 
-    /// Sees whether the entries can go where they were staged, and which numbers and space of the log they are given. Under
-    /// both locks.
-    fn give(
+    /// Takes numbers, and space in the log, if the entries can go where they were staged. Under both locks.
+    #[inline]
+    fn take_joining(
         &self,
         request: &mut JoinRequest<'_>,
         clearance: &Clearance<'_>,
         staged: &[Staged],
-        (state, commit): (&mut State, &CommitState),
-    ) -> Result<Result<(Given, Option<InLog>), Retry>> {
-        let log = commit.log.clone().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        (state, commit): (&mut State, &mut CommitState),
+    ) -> Result<Result<Taken, Retry>> {
         if request.latch.is_none() && !self.latches.lets_pass(clearance) {
             return Ok(Err(Retry::Latched));
         }
-        if !self.pipeline.has_room() {
-            return Ok(Err(Retry::PipelineFull));
-        }
         for (at, (joining, staged)) in request.joining.iter_mut().zip(staged).enumerate() {
-            let mutable = &of_joining(state, joining).mutable;
             // Nobody needs to look where a latch has kept what overlaps out.
-            if staged.keeps_mutable() && request.latch.is_none() && self.meets(joining, mutable) {
-                joining.met = Some(mutable.id());
-                return Ok(Err(Retry::Fresh(at)));
+            if staged.keeps_mutable() && request.latch.is_none() {
+                let mutable = &of_joining(state, joining).mutable;
+                if self.meets(joining, mutable) {
+                    joining.met = Some(mutable.id());
+                    return Ok(Err(Retry::Fresh(at)));
+                }
             }
         }
-        let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
-        let before = commit.last_seq;
-        let last = before.checked_add(request.numbers).ok_or_else(exhausted)?;
-        // The last step that can fail: space that is reserved is filled.
-        let space = match request.landing.record_bytes().map(|bytes| log.file.try_reserve(bytes)) {
-            None => None,
-            Some(Some(reservation)) => Some((log, reservation)),
-            Some(None) => return Ok(Err(Retry::LogFull(log))),
-        };
-        assert!(last > before, "sequence numbers only grow (S1, S3)");
-        let log_end = space.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
-        Ok(Ok((Given { before, last, log_end }, space)))
+        let taken = self.take_numbers(commit, request.numbers, request.landing.record_bytes(), request.bounds)?;
+        Ok(taken.map_err(Retry::Full))
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
@@ -346,7 +353,7 @@ impl Core {
         &self,
         request: &JoinRequest<'_>,
         state: &mut State,
-        (staged, settled): &mut Replaced,
+        ((staged, settled), untold): (&mut Replaced, &mut Untold),
     ) -> Result<Result<(), Retry>> {
         for (at, joining) in request.joining.iter().enumerate() {
             let family = self.family_state(state, joining.family.id())?;
@@ -358,7 +365,9 @@ impl Core {
                 return Ok(Err(Retry::Fresh(at)));
             }
             let entries = joining.entries.iter().rev().map(|entry| entry.clone() as Arc<dyn Flushable>);
-            staged.push(Staged::new(family, entries, next));
+            let of_family = Staged::new(family, entries, next);
+            untold.add(Place { entries: joining.entries.clone(), view: Arc::downgrade(of_family.view()) });
+            staged.push(of_family);
         }
         Ok(Ok(()))
     }
@@ -370,22 +379,18 @@ impl Core {
         };
         joining.coverage.as_ref().is_some_and(meets)
     }
+}
 
-    /// Numbers the entries and puts them into the family's queue and the view of it. Under both locks.
-    fn place(&self, joining: &Joining, staged: &mut Staged, given: &Given, state: &mut State) {
-        let family = of_joining(state, joining);
-        if staged.keeps_mutable() {
-            // Before its record is written: whoever finds the memtable alone would miss what joins.
-            family.mutable.memtable().mark_foreign();
-        } else if joining.coverage.is_some() && family.mutable.conversion().is_none() {
-            // One that becomes a table as it is leaves its flush to itself.
+/// Has a family's state follow what readers were shown. Under the state lock.
+fn follow(joining: &mut Joining, staged: &mut Staged, family: &mut FamilyState) {
+    if !staged.keeps_mutable() {
+        joining.fresh = None; // it is the mutable one
+        // One that becomes a table as it is leaves its flush to itself.
+        if joining.coverage.is_some() && family.mutable.conversion().is_none() {
             joining.entries.iter().for_each(|entry| entry.stands_over_memtable());
         }
-        joining.entries.iter().for_each(|entry| entry.set_numbers(given));
-        // No number above those before the change goes to the memtable under it.
-        let Given { before, last, .. } = *given;
-        staged.put_in_place(family, &Seam { before, last, logged_through: self.pipeline.entered_log(), log: None });
     }
+    staged.follow(family);
 }
 
 /// Of a family that was found when the change was staged, under the same lock.

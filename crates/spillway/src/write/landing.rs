@@ -1,31 +1,31 @@
-//! What is left of a change that joins the queues once it has numbers: its record is written, and it is published. All later
-//! writes become visible behind that, and the thread whose change it is may have lost its processor. So a writer behind an
-//! ingest does it instead, where the record is short, and so does whoever joins the queues next: each step comes to the same
-//! however many take it, and whenever. Keeps C2, C4, D1, S1.
+//! What is left of a change that joins the queues once it has numbers: its entries are shown to readers and the memtable above
+//! them to writers, its record is written, and it is published. Later writes need that memtable, and become visible behind the
+//! record, and the thread whose change it is may have lost its processor. So a writer behind an ingest does it instead, the
+//! record where that is short, and so does whoever joins the queues next: each step comes to the same however many take it, and
+//! whenever. Keeps C2, C4, D1, S1, V1.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base::{Error, Result};
-use log::{Frame, RecordKind, Reservation};
+use log::{Frame, RecordKind};
 use once_cell::race::OnceBox;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::core::Core;
 use crate::ingest::waits::Window;
-use crate::write::given::Given;
-use crate::write::logs::ActiveLog;
-use crate::write::pipeline::Ticket;
+use crate::read::view::NextView;
+use crate::write::given::{Given, Joins};
+use crate::write::numbers::Taken;
+use crate::write::pipeline::LogPosition;
+use crate::write::staged::{self, Seam};
 
 /// A longer record others leave to its own thread: they would be busy for long, with what that may be doing.
 const SHORT_BYTES: usize = 16 << 10;
 
 const NUMBER_BYTES: usize = 8;
-
-/// Space for a record.
-pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
 
 /// A record whose numbers are not known yet.
 pub(crate) struct UnnumberedRecord {
@@ -56,27 +56,61 @@ impl UnnumberedRecord {
 
 /// What a change was told under the commit lock.
 pub(crate) struct Told {
-    pub given: Given,
-    pub ticket: Ticket,
-    /// `None` where it has no record.
-    pub space: Option<InLog>,
+    pub taken: Taken,
     /// When it took the lock.
     pub joined_at: Duration,
+    /// Where the logs ended behind its record.
+    pub logged_through: LogPosition,
+}
+
+/// Where entries stand in a family.
+pub(crate) struct Place {
+    pub entries: Vec<Arc<dyn Joins>>,
+    /// The family with them; gone some time after it was shown, with the memory that it keeps.
+    pub view: Weak<NextView>,
+}
+
+impl Place {
+    fn show(&self, told: &Told) {
+        let Some(view) = self.view.upgrade() else { return };
+        if view.keeps_mutable() {
+            // Before the record is written: whoever finds the memtable alone would miss what joins.
+            view.present().mutable.memtable().mark_foreign();
+        }
+        let given = &told.taken.given;
+        self.entries.iter().for_each(|entry| entry.set_numbers(given));
+        // No number above those before the change goes to the memtable under it.
+        let Given { before, last, .. } = *given;
+        staged::show(&view, &Seam { before, last, logged_through: told.logged_through, log: None });
+    }
+}
+
+/// A change that is about to take numbers.
+#[derive(Default)]
+struct Placed {
+    places: Vec<Place>,
+    told: Option<Told>,
 }
 
 /// To be told under the commit lock, where nothing is to be asked for: memory included.
-pub(crate) struct Untold(Box<Option<Told>>);
+pub(crate) struct Untold(Box<Placed>);
 
 impl Untold {
     pub fn new() -> Self {
-        Untold(Box::new(None))
+        Untold(Box::default())
+    }
+
+    pub fn add(&mut self, place: Place) {
+        self.0.places.push(place);
     }
 }
 
 /// The rest of a change.
 pub(crate) struct Landing {
     record: Option<UnnumberedRecord>,
-    told: OnceBox<Option<Told>>,
+    placed: OnceBox<Placed>,
+    /// One showed all its entries.
+    is_shown: AtomicBool,
     /// Of the record: as the first made it who wrote that.
     frame: OnceBox<Frame>,
     /// What writers wait for, of an ingest; until it ends.
@@ -93,7 +127,8 @@ impl Landing {
     pub fn new(record: Option<UnnumberedRecord>) -> Arc<Self> {
         Arc::new(Landing {
             record,
-            told: OnceBox::new(),
+            placed: OnceBox::new(),
+            is_shown: AtomicBool::new(false),
             frame: OnceBox::new(),
             window: Mutex::new(None),
             is_written: AtomicBool::new(false),
@@ -117,19 +152,28 @@ impl Landing {
     pub fn end_window(&self) {
         let window = self.window.lock().take();
         match (window, self.done_at(), self.told()) {
-            (Some(window), Some(done_at), Some(told)) => window.close(done_at.saturating_sub(told.joined_at)),
+            (Some(window), Some(done_at), Some((told, _))) => window.close(done_at.saturating_sub(told.joined_at)),
             (window, ..) => drop(window),
         }
     }
 
     /// From here on anybody may do what is left. Under the commit lock.
+    #[inline]
     pub fn tell(&self, mut untold: Untold, told: Told) {
-        *untold.0 = Some(told);
-        assert!(self.told.set(untold.0).is_ok(), "a change is numbered once");
+        untold.0.told = Some(told);
+        assert!(self.placed.set(untold.0).is_ok(), "a change is numbered once");
     }
 
-    fn told(&self) -> Option<&Told> {
-        self.told.get()?.as_ref()
+    fn told(&self) -> Option<(&Told, &[Place])> {
+        let placed = self.placed.get()?;
+        Some((placed.told.as_ref()?, &placed.places))
+    }
+
+    /// Has readers find its entries, which have numbers by now, and writers the memtables above them.
+    pub fn show(&self) {
+        let Some((told, places)) = self.told().filter(|_| !self.is_shown.load(Ordering::Acquire)) else { return };
+        places.iter().for_each(|place| place.show(told));
+        self.is_shown.store(true, Ordering::Release);
     }
 
     /// When it was done.
@@ -179,11 +223,14 @@ impl Core {
         self.land(landing)
     }
 
-    /// Does what is left of the change that was posted last, for whoever is behind it.
+    /// Does what is left of the change that was posted last, for whoever is behind it; but for a long record.
     pub(crate) fn land_for_others(&self) {
         let posted = self.landing.try_lock().and_then(|posted| posted.clone());
-        if let Some(landing) = posted.filter(|landing| landing.is_short()) {
+        let Some(landing) = posted else { return };
+        if landing.is_short() {
             let _ = self.land(&landing); // its own thread tells of an error
+        } else {
+            landing.show();
         }
     }
 
@@ -192,7 +239,8 @@ impl Core {
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
     fn land(&self, landing: &Landing) -> Result<()> {
-        let Some(told) = landing.told().filter(|_| landing.done_at().is_none()) else { return Ok(()) };
+        let Some((told, _)) = landing.told().filter(|_| landing.done_at().is_none()) else { return Ok(()) };
+        landing.show();
         if let Some(error) = landing.failed.get() {
             return Err(error.clone());
         }
@@ -208,17 +256,18 @@ impl Core {
                 return Err(error);
             }
         }
-        self.pipeline.finish_among_others(told.ticket);
+        self.pipeline.finish_among_others(told.taken.ticket);
         landing.note_done(self.context.vfs.now());
         landing.end_window();
         Ok(())
     }
 
     fn write_record(&self, landing: &Landing, told: &Told) -> Result<()> {
-        let (Some(record), Some((log, reservation))) = (&landing.record, &told.space) else { return Ok(()) };
+        let Taken { given, space, .. } = &told.taken;
+        let (Some(record), Some((log, reservation))) = (&landing.record, space) else { return Ok(()) };
         log.note_published(self.pipeline.published_log());
         let frame = landing.frame.get_or_init(|| Box::new(log.file.frame(reservation, record.kind)));
-        log.file.append_framed(reservation, frame, &record.with(&record.numbers(&told.given)))
+        log.file.append_framed(reservation, frame, &record.with(&record.numbers(given)))
     }
 }
 
@@ -249,13 +298,21 @@ impl Drop for Posted<'_> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
 
-    use base::SeqNo;
+    use base::tombstone::FragmentedTombstones;
+    use base::{Cursor, LookupKey, SeqNo};
+    use memtable::Memtable;
     use smallvec::smallvec;
+    use table::{TableReadOptions, Visit};
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::{Db, OpenOptions};
+    use crate::flush::flushable::Flushable;
+    use crate::write::admission::Waiter;
+    use crate::write::join::JoinRequest;
+    use crate::write::memory::Charge;
+    use crate::{Db, OpenOptions, ReadOptions, WriteOptions};
 
     #[test]
     fn numbers_are_put_where_they_belong() {
@@ -266,6 +323,107 @@ mod tests {
         let expected =
             [&0x101u64.to_le_bytes()[..], &record.payload[8..17], &0x103u64.to_le_bytes(), &record.payload[25..]];
         assert_eq!(bytes, expected.concat());
+    }
+
+    /// An entry that keeps the thread whose change it is from telling it its numbers.
+    struct Stopping {
+        inner: Arc<dyn Joins>,
+        stops: std::thread::ThreadId,
+        stopped: mpsc::SyncSender<()>,
+        goes_on: Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl Joins for Stopping {
+        fn set_numbers(&self, given: &Given) {
+            if std::thread::current().id() == self.stops {
+                self.stopped.send(()).expect("it is waited for");
+                let _ = self.goes_on.lock().recv();
+            }
+            self.inner.set_numbers(given);
+        }
+    }
+
+    impl Flushable for Stopping {
+        fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+            self.inner.get(key, options, visit)
+        }
+
+        fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+            self.inner.clone().cursor(options)
+        }
+
+        fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+            self.inner.tombstones()
+        }
+
+        fn created_at(&self) -> SeqNo {
+            self.inner.created_at()
+        }
+
+        fn largest_seq(&self) -> Option<SeqNo> {
+            self.inner.largest_seq()
+        }
+
+        fn logged_through(&self) -> LogPosition {
+            self.inner.logged_through()
+        }
+
+        fn memory_bytes(&self) -> usize {
+            self.inner.memory_bytes()
+        }
+
+        fn charge(&self) -> Option<&Arc<Charge>> {
+            self.inner.charge()
+        }
+
+        fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
+            self.inner.as_memtable()
+        }
+    }
+
+    /// It needs the memtable that follows, which the change has to show it.
+    #[test]
+    fn a_writer_goes_on_while_the_thread_has_stopped_that_took_its_memtable() {
+        let vfs = MemoryVfs::new(1);
+        vfs.set_runs_inline(false);
+        let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
+        let (core, family) = (db.core(), db.default_family());
+        let get = |key: &[u8]| db.get(&family, key, &ReadOptions::default()).expect("read");
+        let put = |key: &[u8]| db.put(&family, key, b"put", &WriteOptions::default());
+        put(b"before").expect("written");
+        let (stopped, has_stopped) = mpsc::sync_channel(1);
+        let (go_on, goes_on) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let joins = scope.spawn(|| {
+                let mut batch = crate::WriteBatch::new();
+                batch.put(family.id(), b"key", b"joined");
+                let mut joining = core.index_batch(&batch, 0, &WriteOptions::default()).expect("indexed");
+                let joins = &mut joining[0];
+                core.make_fresh(joins).expect("made");
+                let (stops, goes_on) = (std::thread::current().id(), Mutex::new(goes_on));
+                joins.entries[0] = Arc::new(Stopping { inner: joins.entries[0].clone(), stops, stopped, goes_on });
+                let landing = Landing::new(None);
+                let waiter = Waiter { no_slowdown: false, is_writer: false };
+                let (numbers, latch, noted) = (1, None, None);
+                let joining = &mut joining;
+                let request = JoinRequest { joining, numbers, landing: &landing, bounds: &[], waiter, latch, noted };
+                drop(core.join_queues(request).expect("nothing is in its way"));
+                core.land_own(&landing).expect("nothing is left");
+            });
+            has_stopped.recv_timeout(Duration::from_secs(20)).expect("it joins");
+            let (sender, receiver) = mpsc::channel();
+            scope.spawn(move || sender.send(put(b"later")));
+            let written = receiver.recv_timeout(Duration::from_secs(20));
+            let found = [&b"before"[..], b"key", b"later"].map(get);
+            drop(go_on); // in any case
+            written.expect("a writer does not wait for the thread").expect("written");
+            let found = found.each_ref().map(Option::as_deref);
+            assert_eq!(found, [Some(&b"put"[..]), Some(b"joined"), Some(b"put")]);
+            joins.join().expect("it comes late, and finds nothing to do");
+        });
+        assert_eq!(core.ingest_waits.report().brief_waits, 1);
+        put(b"after").expect("written");
+        assert!(get(b"after").is_some() && core.landing.lock().is_none());
     }
 
     #[test]

@@ -17,7 +17,8 @@ use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part, Waiter};
 use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::entries_of;
-use crate::write::join::{JoinRequest, Joined, Joining, Joins};
+use crate::write::given::Joins;
+use crate::write::join::{JoinRequest, Joined, Joining};
 use crate::write::landing::{Landing, UnnumberedRecord};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
@@ -187,11 +188,11 @@ impl Core {
             bounds: &bounds,
             waiter: Waiter::of_write(options),
             latch: None,
-            noted: &|given| {
+            noted: Some(&|given| {
                 if let Some(file) = file {
                     self.logs.note_large(file, given.last);
                 }
-            },
+            }),
         })
     }
 }

@@ -17,6 +17,7 @@ mod live_logs;
 pub(crate) mod logs;
 pub(crate) mod marks;
 pub mod memory;
+pub(crate) mod numbers;
 pub mod options;
 pub mod pipeline;
 pub(crate) mod presence;

@@ -15,7 +15,7 @@ use crate::flush::flushable::QueuedMemtable;
 use crate::write::admission::stalled;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::staged::{Seam, Staged};
+use crate::write::staged::{self, Seam, Staged};
 use crate::write::stall::StallCause;
 
 impl Core {
@@ -121,8 +121,10 @@ impl Core {
         let commit = self.commit.lock();
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
         let (last, logged_through) = (commit.last_seq, self.pipeline.entered_log());
-        staged.put_in_place(family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
+        staged.turn_writers_away(&family.family);
+        staged::show(staged.view(), &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
         drop(commit);
+        staged.follow(family);
         (staged, [settled, family.settle_view()])
     }
 
