@@ -28,8 +28,8 @@ pub struct Family {
     tables: Arc<TableStore>,
     read: ReadContext,
     view: ArcSwap<ReadView>,
-    /// The id of the view's mutable memtable. Changes under the commit lock only, so that whoever holds it knows which
-    /// memtable the numbers it gives out belong to.
+    /// The id of the memtable that writes go to. Changes under the commit lock only, so that whoever holds it knows which
+    /// memtable the numbers it gives out belong to; the view may be shown a little later that has it.
     mutable_id: AtomicU64,
     /// The option of that name, where every write can look at it for nothing.
     eager_flush: AtomicBool,

@@ -16,8 +16,7 @@ use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
-use crate::write::given::Joins;
-use crate::write::given::{Given, GivenOnce};
+use crate::write::given::{Given, GivenOnce, Joins};
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 

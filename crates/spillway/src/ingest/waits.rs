@@ -1,6 +1,6 @@
 //! How long writers waited because of ingests: in mode `blocking` and `flush-first` at the gate, in mode `direct` at a
-//! latch; and in every mode, briefly, for the commit lock while an ingest has it, and behind the ingest's numbers, which are
-//! visible once it is in the log.
+//! latch; and in every mode, briefly, for the commit lock while an ingest has it, for the memtable that follows the one that
+//! it took, and behind the ingest's numbers, which are visible once it is in the log.
 //!
 //! Of a wait the time counts that ingests took meanwhile; of a writer that slept for one, all until it ran again. What a
 //! writer waited for other writes, or for a processor while it was awake, is not the ingest's doing.
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::{Result, SeqNo};
+use crossbeam_utils::Backoff;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::core::{CommitState, Core};
@@ -36,8 +37,8 @@ pub struct IngestWaitReport {
     pub waits: u64,
     /// How long those waited together.
     pub total: Duration,
-    /// Writes, but for large batches, that waited for the commit lock while an ingest had it, or for ingests with smaller
-    /// numbers to be in the log.
+    /// Writes, but for large batches, that waited for the commit lock while an ingest had it, for the memtable that follows the
+    /// one that it took, or for ingests with smaller numbers to be in the log.
     pub brief_waits: u64,
     /// How long those waited together.
     pub brief_total: Duration,
@@ -302,15 +303,22 @@ impl Core {
         if self.pipeline.visible() >= seq { Ok(()) } else { self.wait_behind_others(seq, behind, waited) }
     }
 
-    /// Does what is left of the change that a write's memtable was replaced for, if one was, before the write can find the
-    /// next; `waited` grows by what that takes, where it is an ingest.
+    /// Has the memtable be shown to writers that they need by now, whichever thread was to do that; pauses where there is
+    /// nothing to do for it but wait. `waited` grows by what that takes, where it is for an ingest.
+    ///
+    /// # Errors
+    /// `ReadOnly`: it may never be shown.
     #[cold]
-    pub(crate) fn land_for_next_memtable(&self, waited: &mut Duration) {
-        let (is_open, start) = (self.ingest_waits.windows.is_open(), self.context.vfs.now());
-        self.land_for_others();
-        if is_open {
+    pub(crate) fn show_next_memtable(&self, backoff: &Backoff, waited: &mut Duration) -> Result<()> {
+        self.check_writable()?;
+        let (is_of_ingest, start) = (self.ingest_waits.windows.is_open(), self.context.vfs.now());
+        if !self.show_for_others() {
+            backoff.snooze();
+        }
+        if is_of_ingest {
             *waited += self.context.vfs.now().saturating_sub(start);
         }
+        Ok(())
     }
 
     #[cold]

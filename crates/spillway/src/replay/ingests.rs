@@ -13,8 +13,7 @@ use crate::ingest::queued::QueuedIngest;
 use crate::ingest::record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::TablePaths;
 use crate::write::batch::BatchReader;
-use crate::write::given::Given;
-use crate::write::given::Joins;
+use crate::write::given::{Given, Joins};
 
 impl LogReplay<'_> {
     /// Applies an ingest, and the batch that rides with it.

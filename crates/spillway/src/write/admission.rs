@@ -1,9 +1,11 @@
 //! What a write does before it takes a number: everything that can fail or wait (C4).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::Guard;
 use base::{Error, ErrorKind, FamilyId, Result};
+use crossbeam_utils::Backoff;
 use smallvec::SmallVec;
 
 use crate::core::{Core, FamilySet};
@@ -85,6 +87,8 @@ pub(crate) type Parts<'a> = SmallVec<[Part<'a>; 2]>;
 
 /// What a part still needs before the batch can take numbers.
 enum Lacking {
+    /// Its family's next memtable: writes go to that by now, and it is not shown to them yet.
+    NextMemtable,
     /// A memtable other than this one, which has no room for so many bytes.
     Memtable {
         full: u64,
@@ -216,21 +220,26 @@ impl Core {
     }
 
     /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
-    /// none. Before it waits it gives back the pass.
+    /// none. Before it waits it gives back the pass. `waited` grows by what it takes to go on behind an ingest.
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,
         clearance: &mut Clearance<'_>,
         options: &WriteOptions,
+        waited: &mut Duration,
     ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
+        let backoff = Backoff::new();
         loop {
             let Some((family, lacking)) = self.reserve_all(parts, (turn.is_some(), !options.disable_wal))? else {
                 return Ok(());
             };
             release_views(parts);
-            clearance.give_back_pass();
+            if !matches!(lacking, Lacking::NextMemtable) {
+                clearance.give_back_pass();
+            }
             match lacking {
+                Lacking::NextMemtable => self.show_next_memtable(&backoff, waited)?,
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
                     self.switch_full_memtable(family, full, need_bytes, options)?;
@@ -268,6 +277,9 @@ impl Core {
         part.refresh_view();
         let queued = part.memtable();
         let id = queued.id();
+        if id != part.family.mutable_id() {
+            return Ok(Some(Lacking::NextMemtable));
+        }
         if part.charged_in == id {
             return Ok(None);
         }

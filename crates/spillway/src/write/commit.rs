@@ -100,13 +100,10 @@ impl Core {
         let mut clearance = Clearance::default();
         let mut waited = Duration::ZERO;
         loop {
-            self.reserve_memtables(parts, &mut clearance, options)?;
+            self.reserve_memtables(parts, &mut clearance, options, &mut waited)?;
             match self.try_number((batch, options), parts, &clearance, &mut waited)? {
                 Ok(numbered) => return Ok(numbered),
-                Err(Retry::MemtableSwitched) => {
-                    self.land_for_next_memtable(&mut waited);
-                    self.check_writable()?;
-                }
+                Err(Retry::MemtableSwitched) => {}
                 Err(Retry::Latched) => {
                     admission::release_views(parts);
                     let keys: SmallVec<[KeyRange<'_>; 2]> = parts.iter().map(Part::keys).collect();

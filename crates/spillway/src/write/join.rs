@@ -1,6 +1,7 @@
 //! What joins a family's queue as a whole, rather than entry by entry through a memtable: a large batch that was indexed
-//! beforehand, tables that are ingested. Numbers, log space and places in all queues are taken in one step under the
-//! commit lock, before anything can be published that needs them. Keeps C1, C3, C4, D3, Q1, S1, V1.
+//! beforehand, tables that are ingested. Numbers and log space are taken in one step under the commit lock, and writers turned
+//! away from the memtables that end there; places in the queues are shown before anything can be published that needs them.
+//! Keeps C1, C3, C4, D3, Q1, S1, V1.
 
 use std::sync::Arc;
 use std::time::Duration;

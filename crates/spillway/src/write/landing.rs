@@ -71,8 +71,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn show(&self, told: &Told) {
-        let Some(view) = self.view.upgrade() else { return };
+    /// False where the view is gone: it was shown, unless the thread whose change it is has panicked.
+    fn show(&self, told: &Told) -> bool {
+        let Some(view) = self.view.upgrade() else { return false };
         if view.keeps_mutable() {
             // Before the record is written: whoever finds the memtable alone would miss what joins.
             view.present().mutable.memtable().mark_foreign();
@@ -82,6 +83,7 @@ impl Place {
         // No number above those before the change goes to the memtable under it.
         let Given { before, last, .. } = *given;
         staged::show(&view, &Seam { before, last, logged_through: told.logged_through, log: None });
+        true
     }
 }
 
@@ -169,11 +171,17 @@ impl Landing {
         Some((placed.told.as_ref()?, &placed.places))
     }
 
-    /// Has readers find its entries, which have numbers by now, and writers the memtables above them.
-    pub fn show(&self) {
-        let Some((told, places)) = self.told().filter(|_| !self.is_shown.load(Ordering::Acquire)) else { return };
-        places.iter().for_each(|place| place.show(told));
-        self.is_shown.store(true, Ordering::Release);
+    /// Has readers find its entries and writers the memtables above them, once it has numbers. Whether that is done: a view
+    /// that is gone was shown, if at all, before `is_shown` was set by who had it.
+    pub fn show(&self) -> bool {
+        if self.is_shown.load(Ordering::Acquire) {
+            return true;
+        }
+        let shown = self.told().is_some_and(|(told, places)| places.iter().all(|place| place.show(told)));
+        if shown {
+            self.is_shown.store(true, Ordering::Release);
+        }
+        shown || self.is_shown.load(Ordering::Acquire)
     }
 
     /// When it was done.
@@ -223,15 +231,21 @@ impl Core {
         self.land(landing)
     }
 
-    /// Does what is left of the change that was posted last, for whoever is behind it; but for a long record.
+    /// Does what is left of the change that was posted last, for whoever is behind it.
     pub(crate) fn land_for_others(&self) {
-        let posted = self.landing.try_lock().and_then(|posted| posted.clone());
-        let Some(landing) = posted else { return };
-        if landing.is_short() {
+        if let Some(landing) = self.posted_landing().filter(|landing| landing.is_short()) {
             let _ = self.land(&landing); // its own thread tells of an error
-        } else {
-            landing.show();
         }
+    }
+
+    /// Shows what the change brings that was posted last, for whoever needs that. Whether it is shown now.
+    pub(crate) fn show_for_others(&self) -> bool {
+        self.posted_landing().is_some_and(|landing| landing.show())
+    }
+
+    /// `None` also while another looks.
+    fn posted_landing(&self) -> Option<Arc<Landing>> {
+        self.landing.try_lock()?.clone()
     }
 
     /// Does what is left of a change, unless it has no numbers yet.
@@ -240,7 +254,9 @@ impl Core {
     /// `Io`, sticky: the database takes no more writes.
     fn land(&self, landing: &Landing) -> Result<()> {
         let Some((told, _)) = landing.told().filter(|_| landing.done_at().is_none()) else { return Ok(()) };
-        landing.show();
+        if !landing.show() {
+            return Ok(()); // its own thread is on its way out, and fails it
+        }
         if let Some(error) = landing.failed.get() {
             return Err(error.clone());
         }
@@ -296,147 +312,4 @@ impl Drop for Posted<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::mpsc;
-
-    use base::tombstone::FragmentedTombstones;
-    use base::{Cursor, LookupKey, SeqNo};
-    use memtable::Memtable;
-    use smallvec::smallvec;
-    use table::{TableReadOptions, Visit};
-    use vfs::MemoryVfs;
-
-    use super::*;
-    use crate::flush::flushable::Flushable;
-    use crate::write::admission::Waiter;
-    use crate::write::join::JoinRequest;
-    use crate::write::memory::Charge;
-    use crate::{Db, OpenOptions, ReadOptions, WriteOptions};
-
-    #[test]
-    fn numbers_are_put_where_they_belong() {
-        let payload = (0..30).collect();
-        let record = UnnumberedRecord { kind: RecordKind::Ingest, payload, numbers: smallvec![(0, 1), (17, 3)] };
-        let given = Given { before: SeqNo(0x100), last: SeqNo(0x103), log_end: 0 };
-        let bytes = record.with(&record.numbers(&given)).concat();
-        let expected =
-            [&0x101u64.to_le_bytes()[..], &record.payload[8..17], &0x103u64.to_le_bytes(), &record.payload[25..]];
-        assert_eq!(bytes, expected.concat());
-    }
-
-    /// An entry that keeps the thread whose change it is from telling it its numbers.
-    struct Stopping {
-        inner: Arc<dyn Joins>,
-        stops: std::thread::ThreadId,
-        stopped: mpsc::SyncSender<()>,
-        goes_on: Mutex<mpsc::Receiver<()>>,
-    }
-
-    impl Joins for Stopping {
-        fn set_numbers(&self, given: &Given) {
-            if std::thread::current().id() == self.stops {
-                self.stopped.send(()).expect("it is waited for");
-                let _ = self.goes_on.lock().recv();
-            }
-            self.inner.set_numbers(given);
-        }
-    }
-
-    impl Flushable for Stopping {
-        fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
-            self.inner.get(key, options, visit)
-        }
-
-        fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
-            self.inner.clone().cursor(options)
-        }
-
-        fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
-            self.inner.tombstones()
-        }
-
-        fn created_at(&self) -> SeqNo {
-            self.inner.created_at()
-        }
-
-        fn largest_seq(&self) -> Option<SeqNo> {
-            self.inner.largest_seq()
-        }
-
-        fn logged_through(&self) -> LogPosition {
-            self.inner.logged_through()
-        }
-
-        fn memory_bytes(&self) -> usize {
-            self.inner.memory_bytes()
-        }
-
-        fn charge(&self) -> Option<&Arc<Charge>> {
-            self.inner.charge()
-        }
-
-        fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-            self.inner.as_memtable()
-        }
-    }
-
-    /// It needs the memtable that follows, which the change has to show it.
-    #[test]
-    fn a_writer_goes_on_while_the_thread_has_stopped_that_took_its_memtable() {
-        let vfs = MemoryVfs::new(1);
-        vfs.set_runs_inline(false);
-        let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
-        let (core, family) = (db.core(), db.default_family());
-        let get = |key: &[u8]| db.get(&family, key, &ReadOptions::default()).expect("read");
-        let put = |key: &[u8]| db.put(&family, key, b"put", &WriteOptions::default());
-        put(b"before").expect("written");
-        let (stopped, has_stopped) = mpsc::sync_channel(1);
-        let (go_on, goes_on) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let joins = scope.spawn(|| {
-                let mut batch = crate::WriteBatch::new();
-                batch.put(family.id(), b"key", b"joined");
-                let mut joining = core.index_batch(&batch, 0, &WriteOptions::default()).expect("indexed");
-                let joins = &mut joining[0];
-                core.make_fresh(joins).expect("made");
-                let (stops, goes_on) = (std::thread::current().id(), Mutex::new(goes_on));
-                joins.entries[0] = Arc::new(Stopping { inner: joins.entries[0].clone(), stops, stopped, goes_on });
-                let landing = Landing::new(None);
-                let waiter = Waiter { no_slowdown: false, is_writer: false };
-                let (numbers, latch, noted) = (1, None, None);
-                let joining = &mut joining;
-                let request = JoinRequest { joining, numbers, landing: &landing, bounds: &[], waiter, latch, noted };
-                drop(core.join_queues(request).expect("nothing is in its way"));
-                core.land_own(&landing).expect("nothing is left");
-            });
-            has_stopped.recv_timeout(Duration::from_secs(20)).expect("it joins");
-            let (sender, receiver) = mpsc::channel();
-            scope.spawn(move || sender.send(put(b"later")));
-            let written = receiver.recv_timeout(Duration::from_secs(20));
-            let found = [&b"before"[..], b"key", b"later"].map(get);
-            drop(go_on); // in any case
-            written.expect("a writer does not wait for the thread").expect("written");
-            let found = found.each_ref().map(Option::as_deref);
-            assert_eq!(found, [Some(&b"put"[..]), Some(b"joined"), Some(b"put")]);
-            joins.join().expect("it comes late, and finds nothing to do");
-        });
-        assert_eq!(core.ingest_waits.report().brief_waits, 1);
-        put(b"after").expect("written");
-        assert!(get(b"after").is_some() && core.landing.lock().is_none());
-    }
-
-    #[test]
-    fn a_change_that_comes_to_nothing_leaves_nothing_to_find_or_to_sleep_for() {
-        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).expect("a new database");
-        let (core, landing) = (db.core(), Landing::new(None));
-        let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _posted = Posted { core, landing: &landing };
-            core.post_landing(&landing);
-            landing.open_window(core.ingest_waits.open_window(None));
-            panic!("on its way");
-        }));
-        assert!(panicked.is_err() && core.landing.lock().is_none() && landing.window.lock().is_none());
-    }
-}
+mod tests;

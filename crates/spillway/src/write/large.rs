@@ -92,6 +92,7 @@ impl Core {
         }
         let joined = joined?;
         self.land_own(&landing)?;
+        drop(landing); // it holds the batch's memtables
         self.settle_views(parts.iter().map(|part| part.family.id()));
         drop((joined.replaced, joined.clearance));
         let last = joined.given.last;
