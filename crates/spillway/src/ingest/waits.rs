@@ -183,14 +183,11 @@ impl Windows {
         }
     }
 
-    fn is_open(&self) -> bool {
-        let opened = self.opened.load(Ordering::SeqCst);
-        self.closed.load(Ordering::SeqCst) < opened
-    }
-
     /// How much of `wait` windows took, where those before it took `before_nanos`; all of it while one is open.
     fn share_of(&self, wait: Duration, before_nanos: u64) -> Duration {
-        if self.is_open() { wait } else { since(&self.total_nanos, before_nanos).min(wait) }
+        let opened = self.opened.load(Ordering::SeqCst);
+        let is_open = self.closed.load(Ordering::SeqCst) < opened;
+        if is_open { wait } else { since(&self.total_nanos, before_nanos).min(wait) }
     }
 
     /// Whether the last was opened on that processor, as far as is known.
@@ -311,13 +308,12 @@ impl Core {
     #[cold]
     pub(crate) fn show_next_memtable(&self, backoff: &Backoff, waited: &mut Duration) -> Result<()> {
         self.check_writable()?;
-        let (is_of_ingest, start) = (self.ingest_waits.windows.is_open(), self.context.vfs.now());
+        let windows = &self.ingest_waits.windows;
+        let (before_nanos, start) = (windows.total_nanos.load(Ordering::Relaxed), self.context.vfs.now());
         if !self.show_for_others() {
             backoff.snooze();
         }
-        if is_of_ingest {
-            *waited += self.context.vfs.now().saturating_sub(start);
-        }
+        *waited += windows.share_of(self.context.vfs.now().saturating_sub(start), before_nanos);
         Ok(())
     }
 

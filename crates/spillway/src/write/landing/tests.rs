@@ -252,7 +252,9 @@ fn a_writer_that_comes_late_to_show_a_change_does_no_harm() {
         let next = family.view().mutable.clone();
         assert!(!Arc::ptr_eq(&old, &next));
         db.flush(&[family]).expect("flushed");
+        put(db, &families[1..], b"meanwhile").expect("written");
         db.core().release_logs(); // which raises what the empty memtable begins after
+        assert!(next.created_at().0 > old.largest_seq().expect("sealed").0 + 1);
         let numbers =
             || [&old, &next].map(|memtable| (memtable.created_at(), memtable.largest_seq(), memtable.logged_through()));
         let before = numbers();
