@@ -214,8 +214,8 @@ pub trait Memtable: Send + Sync {
         while self.make_present(usize::MAX, &|_| true) {}
     }
 
-    /// Tells an image that no write at or below `created_at` is in it. Told before the first insert, and again with a larger
-    /// number as long as nothing was inserted; nothing without an image, or once sealed.
+    /// Tells an image that no write at or below `created_at` is in it. Told before the first insert, again with a larger number as
+    /// long as nothing was inserted, and late by some with what was told before; nothing without an image, or once sealed.
     fn begin_after(&self, _created_at: SeqNo) {}
 
     /// Tells an image that every write of its family above the number that it begins after, up to `complete_through`, that was

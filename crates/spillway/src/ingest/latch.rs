@@ -8,7 +8,8 @@
 //! one is granted when no earlier one conflicts with it, granted or not. All spans of one call are one entry, and waits
 //! go to earlier entries only: so there is no deadlock among them, and nobody is overtaken for ever.
 //!
-//! Neither is held over back-pressure: a latch is asked for after admission, a pass is given back before any other wait.
+//! Neither is held over back-pressure: a latch is asked for after admission, a pass is given back before any other wait, but
+//! for those for whoever has the commit lock, who waits for nobody.
 //! Jobs take none (V2 protects them).
 //!
 //! # Why no overlapping write takes a number under a latch
@@ -89,7 +90,7 @@ pub(crate) struct Clearance<'a> {
 }
 
 impl Clearance<'_> {
-    /// Holds no latch up any more. Called before a wait for anything else, and off the commit lock.
+    /// Holds no latch up any more. Called before a wait that others may wait in, and off the commit lock.
     pub fn give_back_pass(&mut self) {
         self.pass = None;
     }

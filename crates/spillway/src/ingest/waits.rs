@@ -221,7 +221,7 @@ impl IngestWaits {
         self.stops.count(wait);
     }
 
-    /// A writer waited for so long for the commit lock and to be visible; nothing where it did not.
+    /// A writer waited for so long for the commit lock, the next memtable and to be visible; nothing where it did not.
     #[inline]
     pub fn count_brief(&self, wait: Duration) {
         if !wait.is_zero() {

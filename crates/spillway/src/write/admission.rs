@@ -220,7 +220,8 @@ impl Core {
     }
 
     /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
-    /// none. Before it waits it gives back the pass. `waited` grows by what it takes to go on behind an ingest.
+    /// none. Before it waits for anybody but whoever has the commit lock it gives back the pass. `waited` grows by what it
+    /// takes to go on behind an ingest.
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,

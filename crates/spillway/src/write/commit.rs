@@ -24,7 +24,7 @@ struct Numbered {
     taken: Taken,
     /// Ingests with smaller numbers.
     behind: IngestNumbers,
-    /// How long ingests kept the commit lock from it.
+    /// How long ingests kept the commit lock from it, and the memtable that it goes to.
     waited: Duration,
 }
 

@@ -120,7 +120,7 @@ impl Core {
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
     pub(crate) fn join_queues(&self, request: JoinRequest<'_>) -> Result<Joined<'_>> {
-        let posted = Posted { core: self, landing: request.landing };
+        let posted = Posted::of(self, request.landing);
         let joined = self.join_until_numbered(request)?;
         posted.stays();
         Ok(joined)

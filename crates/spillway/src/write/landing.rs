@@ -227,7 +227,7 @@ impl Core {
     /// `Io`, sticky: the database takes no more writes.
     pub(crate) fn land_own(&self, landing: &Arc<Landing>) -> Result<()> {
         assert!(landing.told().is_some(), "a change has numbers before it lands");
-        let _posted = Posted { core: self, landing };
+        let _posted = Posted { core: self, landing, in_queues: true };
         self.land(landing)
     }
 
@@ -238,9 +238,9 @@ impl Core {
         }
     }
 
-    /// Shows what the change brings that was posted last, for whoever needs that. Whether it is shown now.
+    /// Shows what the change brings that was posted last, for whoever needs that. Whether that was left to do.
     pub(crate) fn show_for_others(&self) -> bool {
-        self.posted_landing().is_some_and(|landing| landing.show())
+        self.posted_landing().is_some_and(|landing| !landing.is_shown.load(Ordering::Acquire) && landing.show())
     }
 
     /// `None` also while another looks.
@@ -289,12 +289,20 @@ impl Core {
 
 /// While others may find a landing. Whatever becomes of it, by a panic too, nobody finds it after that, nor waits for it.
 pub(crate) struct Posted<'a> {
-    pub core: &'a Core,
-    pub landing: &'a Arc<Landing>,
+    core: &'a Core,
+    landing: &'a Arc<Landing>,
+    /// The families' state has what it brings: whoever has done the rest has done all. Until then readers lose it again with the
+    /// thread.
+    in_queues: bool,
 }
 
-impl Posted<'_> {
-    /// It was numbered: others may find it until it has [landed](Core::land_own).
+impl<'a> Posted<'a> {
+    /// Of a change that is yet to join the queues.
+    pub fn of(core: &'a Core, landing: &'a Arc<Landing>) -> Self {
+        Posted { core, landing, in_queues: false }
+    }
+
+    /// It is in the queues: others may find it until it has [landed](Core::land_own).
     pub fn stays(self) {
         std::mem::forget(self);
     }
@@ -303,8 +311,8 @@ impl Posted<'_> {
 impl Drop for Posted<'_> {
     fn drop(&mut self) {
         self.core.take_landing_down(self.landing);
-        let (is_numbered, is_done) = (self.landing.told().is_some(), self.landing.done_at().is_some());
-        if is_numbered && !is_done && self.landing.failed.get().is_none() {
+        let is_whole = self.in_queues && self.landing.done_at().is_some();
+        if self.landing.told().is_some() && !is_whole && self.landing.failed.get().is_none() {
             self.core.fail_numbered(&Error::read_only("a change failed after it was numbered"));
         }
         self.landing.end_window();

@@ -110,3 +110,38 @@ impl Beneath {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::ErrorKind;
+    use vfs::{MemoryVfs, Vfs};
+
+    use super::*;
+    use crate::version::file_name::FileType;
+    use crate::{Db, OpenOptions, WriteOptions};
+
+    /// Where it can be read it is met below: `tests/ingest_modes/sunk.rs`.
+    #[test]
+    fn a_table_that_cannot_be_opened_is_refused_and_not_tried_again() {
+        let vfs = MemoryVfs::new(1);
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.max_open_files = 1;
+        let db = Db::open("/db", &options).expect("a new database");
+        let (core, family) = (db.core(), db.default_family());
+        for key in [b"a", b"b"] {
+            db.put(&family, key, b"value", &WriteOptions::default()).expect("written");
+            db.flush(&[&family]).expect("flushed");
+        }
+        let version = family.view_full().version.clone();
+        for file in version.level(0) {
+            let is_open = file.is_open();
+            vfs.remove_file(&core.path_of(FileType::Table, file.number())).expect("removed");
+            match Beneath::new(family.order(), file) {
+                Ok(_) => assert!(is_open),
+                Err(error) => assert_eq!((error.kind(), is_open), (ErrorKind::Busy, false)),
+            }
+            assert_eq!(file.is_kept_above(), !is_open);
+        }
+        assert_eq!(version.level(0).iter().filter(|file| file.is_kept_above()).count(), 1);
+    }
+}

@@ -81,7 +81,9 @@ impl Subject {
     fn ingest_and_wait(&self) {
         self.wait_for_ever();
         self.ingest();
-        assert_eq!(self.queued(), 2);
+        let state = self.db.core().state.lock();
+        let family = &state.families[&self.family.id()];
+        assert_eq!((family.queue.len(), family.flush_can_wait()), (2, true));
     }
 
     fn queued(&self) -> usize {
@@ -174,11 +176,16 @@ fn a_writer_without_memory_does_not_wait() {
 #[test]
 fn a_writer_at_a_full_queue_does_not_wait() {
     within_a_minute(|| {
-        let family =
-            FamilyOptions { write_buffer_size: 64 << 10, max_write_buffer_number: 2, ..FamilyOptions::default() };
+        let family = FamilyOptions {
+            // A memtable with one key holds 68 KiB: small beside this.
+            write_buffer_size: 1 << 20,
+            max_write_buffer_number: 2,
+            disable_auto_compactions: true, // what is flushed stays in level 0
+            ..FamilyOptions::default()
+        };
         let subject = Subject::with(|options| options.families.push(("default".to_owned(), family)));
         subject.ingest_and_wait();
-        (0..40u8).for_each(|key| subject.put(&[key], &[key; 8 << 10]));
+        (0..40u8).for_each(|key| subject.put(&[key], &[key; 64 << 10]));
         while subject.level0() == 0 {
             thread::yield_now();
         }

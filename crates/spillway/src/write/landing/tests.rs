@@ -5,6 +5,7 @@ use std::thread;
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, LookupKey, SeqNo};
+use crossbeam_utils::Backoff;
 use memtable::Memtable;
 use smallvec::smallvec;
 use table::{TableReadOptions, Visit};
@@ -16,6 +17,7 @@ use crate::flush::flushable::Flushable;
 use crate::write::admission::Waiter;
 use crate::write::join::JoinRequest;
 use crate::write::memory::Charge;
+use crate::write::staged::Staged;
 use crate::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 /// Longer than anything takes that comes at all.
@@ -38,12 +40,36 @@ fn a_change_that_comes_to_nothing_leaves_nothing_to_find_or_to_sleep_for() {
     let db = Db::open("/db", &options).expect("a new database");
     let (core, landing) = (db.core(), Landing::new(None));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _posted = Posted { core, landing: &landing };
+        let _posted = Posted::of(core, &landing);
         core.post_landing(&landing);
         landing.open_window(core.ingest_waits.open_window(None));
         panic!("on its way");
     }));
     assert!(panicked.is_err() && core.landing.lock().is_none() && landing.window.lock().is_none());
+}
+
+/// Others have published the change of a thread that is lost with what readers would find it by.
+#[test]
+fn a_change_whose_thread_is_lost_before_it_is_in_the_queues_fails_though_others_have_done_the_rest() {
+    for in_queues in [false, true] {
+        let (db, families) = database();
+        let (core, one) = (db.core(), &families[..1]);
+        put(&db, one, b"before").expect("written");
+        let landing = Landing::new(None);
+        let mut posted = Posted::of(core, &landing);
+        let taken = {
+            let mut commit = core.commit.lock();
+            core.take_numbers(&mut commit, 1, None, &[]).expect("it has room").unwrap_or_else(|_| panic!("it has room"))
+        };
+        let last = taken.given.last;
+        landing.tell(Untold::new(), Told { taken, joined_at: Duration::ZERO, logged_through: 0 });
+        core.post_landing(&landing);
+        core.land_for_others();
+        assert!(core.pipeline.visible() >= last && landing.done_at().is_some());
+        posted.in_queues = in_queues;
+        drop(posted);
+        assert_eq!(put(&db, one, b"later").is_ok(), in_queues);
+    }
 }
 
 /// Where a thread stops, and who lets it go on.
@@ -199,6 +225,51 @@ fn writers_go_on_while_the_thread_has_stopped_that_took_their_memtables() {
         assert_eq!(db.core().ingest_waits.report().brief_waits, 1);
         assert!(db.core().landing.lock().is_none());
     }
+}
+
+#[test]
+fn what_showing_the_next_memtable_takes_is_a_wait_for_the_ingest() {
+    let (db, families) = database();
+    let (core, family, one) = (db.core(), &families[0], &families[..1]);
+    put(&db, one, b"before").expect("written");
+    let (stop, gate) = gate();
+    thread::scope(|scope| {
+        let joins = scope.spawn(|| join(&db, one, None, vec![stop]));
+        gate.is_reached();
+        let is_shown = || family.view().mutable.id() == family.mutable_id();
+        let (mut waited, was_shown) = (Duration::ZERO, is_shown());
+        let done = core.show_next_memtable(&Backoff::new(), &mut waited);
+        let is_shown = is_shown();
+        drop(gate); // in any case
+        done.expect("nothing has failed");
+        assert!(!was_shown && is_shown && !waited.is_zero());
+        joins.join().expect("joined");
+    });
+}
+
+/// One that no ingest took.
+#[test]
+fn a_writer_waits_until_the_next_memtable_is_shown() {
+    let (db, families) = database();
+    let (core, family, one) = (db.core(), &families[0], &families[..1]);
+    let made = core.make_memtable(family, 0).expect("made");
+    let mut state = core.state.lock();
+    let mut staged = Staged::new(&state.families[&family.id()], std::iter::empty(), Some(&made));
+    staged.turn_writers_away(family);
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        let db = &db;
+        scope.spawn(move || sender.send(put(db, one, b"later")));
+        let early = receiver.recv_timeout(Duration::from_millis(50));
+        let last = core.commit.lock().last_seq;
+        staged::show(staged.view(), &Seam { before: last, last, logged_through: 0, log: None });
+        staged.follow(state.families.get_mut(&family.id()).expect("there"));
+        drop(state);
+        assert!(early.is_err(), "written to a memtable that nobody finds");
+        receiver.recv_timeout(LONG).expect("it goes on").expect("written");
+        assert_eq!(made.memtable().entries(), 1);
+        core.settle_views(one.iter().map(|family| family.id()));
+    });
 }
 
 /// It takes numbers, and is visible once the thread has written that.
