@@ -142,6 +142,6 @@ mod tests {
             }
             assert_eq!(file.is_kept_above(), !is_open);
         }
-        assert_eq!(version.level(0).iter().filter(|file| file.is_kept_above()).count(), 1);
+        assert!(version.level(0).iter().any(|file| file.is_kept_above()), "no more than one was open");
     }
 }
