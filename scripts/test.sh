@@ -37,10 +37,10 @@ LIBROCKSDB=${CARGO_TARGET_DIR:-target}/debug/librocksdb.so CLIENTS_PATIENCE_S=20
     timeout --kill-after=10 180 ./scripts/clients.sh balboa python go
 
 step "The demo"
-cargo build --package spillway-cli --quiet
-SPILLWAY=${CARGO_TARGET_DIR:-target}/debug/spillway timeout 120 ./scripts/demo.sh
+spillway=${CARGO_TARGET_DIR:-target}/debug/spillway # as the tests have built it
+SPILLWAY=$spillway timeout 120 ./scripts/demo.sh
 
 step "docs/benchmarks.md against the kept figures"
-cargo run --package spillway-bench --quiet -- report --check
+"$spillway" bench report --check
 
 step "All passed"

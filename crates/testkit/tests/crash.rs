@@ -137,7 +137,7 @@ fn random_lives(first: usize, step: usize) {
                 durability.disable_wal = false;
             }
         }
-        crash_everywhere(script, &profile.to_string(), Effort { stride: 7, second_crash_stride: 23 });
+        crash_everywhere(script, &profile.to_string(), Effort { stride: 11, second_crash_stride: 37 });
     }
 }
 

@@ -21,13 +21,14 @@ fn profile_dir() -> PathBuf {
 }
 
 /// The folder with the shared library as this source makes it: Cargo does not build one for tests, so this does, with the
-/// profile of the tests.
+/// profile of the tests, and with the whole workspace: of this package alone other features of what it uses would be asked
+/// for, and all of that be built once more.
 pub fn library_dir() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let dir = profile_dir();
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "spillway-capi", "--lib", "--target-dir"]);
+        build.args(["build", "--quiet", "--workspace", "--lib", "--target-dir"]);
         build.arg(dir.parent().expect("a target directory")).current_dir(root());
         if dir.ends_with("release") {
             build.arg("--release");
