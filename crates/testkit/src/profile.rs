@@ -163,6 +163,11 @@ impl fmt::Display for Profile {
 }
 
 impl Profile {
+    /// Options that are in no list: those of a database, and of each of its families.
+    pub const fn of(name: &'static str, db: &'static str, family: &'static str) -> Profile {
+        Profile { name, db, family, ..PLAIN }
+    }
+
     /// The variant that a word of its name asks for.
     fn with(self, word: &str) -> Option<Profile> {
         if word == BEHIND {

@@ -1,0 +1,39 @@
+//! What a stored directory has of what can be in one, so that each goes on showing what it is there for.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use spillway::Db;
+use spillway::version::recover::recover;
+use vfs::CrashPolicy;
+
+use crate::life::{DIR, Life};
+use crate::store;
+
+/// # Panics
+/// It is not what `life.txt` says after `holds`.
+pub fn check(folder: &Path) {
+    let life = Life::of(folder);
+    let vfs = store::load(folder).crash_clone(1, CrashPolicy::ProcessKilled);
+    let mut held = BTreeSet::new();
+    for path in vfs.all_files() {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("splog" | "sst") | None => false, // of most
+            Some(extension) => held.insert(extension.to_owned()),
+        };
+    }
+    let families = recover(&*vfs, Path::new(DIR)).unwrap().families;
+    if families.iter().any(|family| !family.linked_ingests.is_empty()) {
+        held.insert("linked-under".to_owned());
+    }
+    let db = Db::open(DIR, &life.options(&vfs, true)).unwrap();
+    for file in db.live_files() {
+        let is = [("queued", file.is_queued), ("virtual", file.is_virtual)];
+        held.extend(is.iter().filter(|(_, is)| *is).map(|(word, _)| (*word).to_owned()));
+    }
+    if db.int_property(&db.default_family(), "spillway.value-log-bytes").unwrap_or(0) > 0 {
+        held.insert("references".to_owned());
+    }
+    let held = held.into_iter().collect::<Vec<_>>().join(" ");
+    assert_eq!(held, life.holds, "{}", folder.display());
+}
