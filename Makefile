@@ -1,6 +1,6 @@
 # demo and test do all the set-up on a fresh machine with rustup.
 
-.PHONY: clients compare demo test
+.PHONY: clients compare demo install test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost; then ingests it
 # under writers.
@@ -18,3 +18,7 @@ test:
 # Programs written for RocksDB on our librocksdb.so; RECORD=yes writes the table into docs/compat.md.
 clients:
 	./scripts/clients.sh
+
+# The C library with its links, headers and pkg-config file: make install PREFIX=/usr/local [DESTDIR=...].
+install:
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" ./scripts/install.sh

@@ -20,6 +20,14 @@ if ! command -v ldb >/dev/null || ! command -v sst_dump >/dev/null; then
     fi
 fi
 
+# The test of make install asks it where the library is.
+if ! command -v pkg-config >/dev/null; then
+    step "Installing pkg-config"
+    as_root=()
+    if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+    "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq pkg-config
+fi
+
 step "Form"
 cargo fmt --all --check
 

@@ -1,11 +1,12 @@
 //! `rocksdb_writebatch_t`.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 use spillway::write::batch::BatchReader;
 use spillway::{Error, FamilyId, ValueKind, WriteBatch};
 
 use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, IntCount, Parts};
 use crate::boundary::callback::{StatePointer, VisitFamilyKey, VisitFamilyPair, VisitKey, VisitPair};
 use crate::boundary::reply::Lent;
 use crate::boundary::{export, fallible, handles};
@@ -42,6 +43,33 @@ impl Batch {
     /// Each record's family, kind, key and value; none where the batch is damaged.
     fn records(&self) -> BatchReader<'_> {
         self.batch.iter()
+    }
+
+    fn put_parts(&mut self, family: FamilyId, key: Parts, value: Parts) {
+        self.batch.put(family, &key.joined(), &value.joined());
+    }
+
+    fn merge_parts(&mut self, family: FamilyId, key: Parts, operand: Parts) {
+        self.batch.merge(family, &key.joined(), &operand.joined());
+    }
+
+    fn delete_parts(&mut self, family: FamilyId, key: Parts) {
+        self.batch.delete(family, &key.joined());
+    }
+
+    fn delete_range_parts(&mut self, family: FamilyId, start: Parts, end: Parts) {
+        self.batch.delete_range(family, &start.joined(), &end.joined());
+    }
+}
+
+/// Shows a batch's puts and deletions, whatever their family.
+pub fn show(records: BatchReader<'_>, state: StatePointer, put: VisitPair, deleted: VisitKey) {
+    for record in records.flatten() {
+        match record.kind {
+            ValueKind::Value => put.call(state, record.key, record.value),
+            ValueKind::Deletion => deleted.call(state, record.key),
+            ValueKind::Merge | ValueKind::SingleDeletion | ValueKind::RangeDeletion => {}
+        }
     }
 }
 
@@ -136,6 +164,112 @@ export! {
         batch.batch.delete_range(family.0.id(), start, end);
     }
 
+    fn rocksdb_writebatch_putv(
+        batch: &mut Batch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.put_parts(FamilyId::DEFAULT, key, value);
+    }
+
+    fn rocksdb_writebatch_mergev(
+        batch: &mut Batch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.merge_parts(FamilyId::DEFAULT, key, value);
+    }
+
+    fn rocksdb_writebatch_deletev(
+        batch: &mut Batch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+    ) {
+        batch.delete_parts(FamilyId::DEFAULT, Parts { count: key_parts, parts: keys, lens: key_lens });
+    }
+
+    /// Both keys have as many parts.
+    fn rocksdb_writebatch_delete_rangev(
+        batch: &mut Batch,
+        parts: IntCount,
+        starts: Array<*const c_char>,
+        start_lens: Array<usize>,
+        ends: Array<*const c_char>,
+        end_lens: Array<usize>,
+    ) {
+        let start = Parts { count: parts, parts: starts, lens: start_lens };
+        let end = Parts { count: parts, parts: ends, lens: end_lens };
+        batch.delete_range_parts(FamilyId::DEFAULT, start, end);
+    }
+
+    fn rocksdb_writebatch_putv_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.put_parts(family.0.id(), key, value);
+    }
+
+    fn rocksdb_writebatch_mergev_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.merge_parts(family.0.id(), key, value);
+    }
+
+    fn rocksdb_writebatch_deletev_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+    ) {
+        batch.delete_parts(family.0.id(), Parts { count: key_parts, parts: keys, lens: key_lens });
+    }
+
+    /// Both keys have as many parts.
+    fn rocksdb_writebatch_delete_rangev_cf(
+        batch: &mut Batch,
+        family: &FamilyHandle,
+        parts: IntCount,
+        starts: Array<*const c_char>,
+        start_lens: Array<usize>,
+        ends: Array<*const c_char>,
+        end_lens: Array<usize>,
+    ) {
+        let start = Parts { count: parts, parts: starts, lens: start_lens };
+        let end = Parts { count: parts, parts: ends, lens: end_lens };
+        batch.delete_range_parts(family.0.id(), start, end);
+    }
+
     fn rocksdb_writebatch_put_log_data(batch: &mut Batch, blob[blob_len]: &[u8]) {
         batch.batch.put_log_data(blob);
     }
@@ -152,13 +286,7 @@ export! {
 
     /// Shows puts and deletions, whatever their family.
     fn rocksdb_writebatch_iterate(batch: &Batch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
-        for record in batch.records().flatten() {
-            match record.kind {
-                ValueKind::Value => put.call(state, record.key, record.value),
-                ValueKind::Deletion => deleted.call(state, record.key),
-                ValueKind::Merge | ValueKind::SingleDeletion | ValueKind::RangeDeletion => {}
-            }
-        }
+        show(batch.records(), state, put, deleted);
     }
 
     fn rocksdb_writebatch_iterate_cf(

@@ -4,11 +4,13 @@ use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use spillway::Error;
 use spillway::options::CpuPriority;
 use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::boundary::callback::{StatePointer, Uncalled};
-use crate::boundary::{export, handles};
+use crate::boundary::{export, fallible, handles};
+use crate::text;
 
 /// What databases opened with an env share.
 #[derive(Clone)]
@@ -79,6 +81,20 @@ impl EnvHandle {
 impl RateLimiter {
     pub fn bytes_per_second(&self) -> i64 {
         self.bytes_per_second
+    }
+}
+
+fallible! {
+    /// One directory: that which it lies in must be there.
+    fn rocksdb_create_dir_if_missing(env: &EnvHandle, path: &CStr) {
+        let (vfs, dir) = (env.0.vfs(), text::path(path));
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent
+            && !vfs.exists(parent)?
+        {
+            return Err(Error::io("create the directory", dir, std::io::ErrorKind::NotFound.into()).into());
+        }
+        Ok(vfs.create_dir_all(dir)?)
     }
 }
 

@@ -1,9 +1,12 @@
 //! `rocksdb_iterator_t`.
 
+mod tail;
+
 use std::sync::Arc;
 
 use spillway::{Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
 
+use self::tail::{Place, Tail};
 use crate::absent::timestamps;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
@@ -15,12 +18,13 @@ use crate::indexed_batch::BatchOverBase;
 use crate::read_options::ReadSettings;
 use crate::ttl::unstamped;
 
-/// An iterator. It stays usable, as of its number, whatever happens to the database.
+/// An iterator. It stays usable, as of its number, whatever happens to the database; a tailing one shows what is written.
 pub struct Iterator {
     shown: Shown,
     /// What a fresh look at the database takes.
     source: Source,
-    tailing: bool,
+    /// Of one that shows what is written meanwhile.
+    tail: Option<Tail>,
     /// Values end with a stamp, which is not shown.
     is_stamped: bool,
 }
@@ -67,18 +71,17 @@ impl Source {
 
 impl Iterator {
     fn new(database: &Database, family: &Arc<Family>, settings: &ReadSettings) -> Box<Iterator> {
-        let source = Source {
+        let mut source = Source {
             db: database.db.clone(),
             family: family.clone(),
             options: settings.options.clone(),
             has_timestamp: settings.has_timestamp,
         };
-        Box::new(Iterator {
-            shown: source.look(),
-            source,
-            tailing: settings.tailing,
-            is_stamped: database.stamps().is_some(),
-        })
+        if settings.tailing {
+            source.options.snapshot = None;
+        }
+        let tail = settings.tailing.then(|| Tail::new(&source));
+        Box::new(Iterator { shown: source.look(), source, tail, is_stamped: database.stamps().is_some() })
     }
 
     /// The walk that `make` makes over `below`, with the options of that one.
@@ -88,7 +91,7 @@ impl Iterator {
     ) -> Box<Iterator> {
         let source = below.source.clone();
         let shown = Shown::WithBatch(Box::new(make(below, &source.options)));
-        Box::new(Iterator { shown, source, tailing: false, is_stamped: false })
+        Box::new(Iterator { shown, source, tail: None, is_stamped: false })
     }
 
     pub fn family(&self) -> &Arc<Family> {
@@ -107,9 +110,15 @@ impl Iterator {
     /// Inlined into each exported function, where `to` is known.
     #[inline(always)]
     pub fn go(&mut self, to: Move<'_>) {
-        if self.tailing && !matches!(to, Move::Next | Move::Prev) {
-            self.shown = self.source.look();
+        if self.tail.is_some() {
+            return self.go_tailing(to);
         }
+        self.go_within(to);
+    }
+
+    /// Moves within what the last look saw.
+    #[inline(always)]
+    fn go_within(&mut self, to: Move<'_>) {
         let entries = match &mut self.shown {
             Shown::Entries(entries) => entries,
             Shown::WithBatch(both) => return both.go(to),
@@ -144,9 +153,12 @@ impl Iterator {
         if self.is_stamped { unstamped(value) } else { value }
     }
 
+    /// Shows the latest state from now on, whatever snapshot the iterator was made with; stands on nothing.
     pub fn refresh(&mut self) {
+        self.source.options.snapshot = None;
         match &mut self.shown {
             Shown::WithBatch(both) => both.refresh(),
+            _ if self.tail.is_some() => self.look_again(Place::First),
             shown => *shown = self.source.look(),
         }
     }
@@ -235,7 +247,7 @@ fallible! {
         iterator.status()
     }
 
-    /// Shows the database as it is now, or as the iterator's snapshot saw it; stands on nothing.
+    /// Shows the database as it is now, whatever snapshot the iterator was made with; stands on nothing.
     fn rocksdb_iter_refresh(iterator: &mut Iterator) {
         iterator.refresh();
         iterator.status()

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use common::{headers, library, succeed};
+use common::{headers, library, library_dir, root, succeed};
 
 /// The functions that the header declares, after the preprocessor.
 fn declared() -> BTreeSet<String> {
@@ -33,10 +33,41 @@ fn header_and_library_have_the_same_functions() {
     assert!(undeclared.is_empty() && missing.is_empty(), "undeclared: {undeclared:?}\nmissing: {missing:?}");
 }
 
+/// What RocksDB 11.8.1's library exports.
+const ROCKSDBS: &str = include_str!("names/rocksdb-11.8.1.txt");
+
+/// Which of its functions are missing here is a list in the documents, and their numbers are true. `UPDATE=1` writes the
+/// list.
+#[test]
+fn what_is_missing_is_listed() {
+    let ours = exported();
+    let missing: Vec<&str> = ROCKSDBS.lines().filter(|name| !ours.contains(*name)).collect();
+    let list = root().join("../../docs/missing-c-names.txt");
+    let text = missing.join("\n") + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&list, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(list).unwrap(), text, "UPDATE=1 writes the list anew");
+    let compat = std::fs::read_to_string(root().join("../../docs/compat.md")).unwrap();
+    let (all, theirs) = (ours.len(), ROCKSDBS.lines().count());
+    for said in [
+        format!("exports {all} functions"),
+        format!("{} of the {theirs} of RocksDB 11.8.1", theirs - missing.len()),
+        format!("{} are missing", missing.len()),
+    ] {
+        assert!(compat.contains(&said), "docs/compat.md does not say \"{said}\"");
+    }
+}
+
 #[test]
 fn the_library_has_rocksdbs_name() {
     let said = succeed(Command::new("readelf").arg("--dynamic").arg(library()));
     assert!(said.contains("Library soname: [librocksdb.so.11]"), "{said}");
+    // The build leaves that name beside the library, so that programs linked there run.
+    for name in ["librocksdb.so.11", "librocksdb.so.11.1"] {
+        let linked = std::fs::canonicalize(library_dir().join(name)).unwrap();
+        assert_eq!(linked, std::fs::canonicalize(library()).unwrap(), "{name}");
+    }
 }
 
 #[test]

@@ -15,13 +15,23 @@ const SIGABRT: i32 = 6;
 fn passes(name: &str) {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(name, dir.path());
-    let printed = succeed(run(&program, dir.path()).arg(dir.path()));
+    let printed = succeed(run(&program).arg(dir.path()));
     assert_eq!(printed.trim(), format!("ok {name}"));
 }
 
 #[test]
 fn absent() {
     passes("absent");
+}
+
+#[test]
+fn answers() {
+    passes("answers");
+}
+
+#[test]
+fn background() {
+    passes("background");
 }
 
 #[test]
@@ -70,13 +80,33 @@ fn options() {
 }
 
 #[test]
+fn options_life() {
+    passes("options_life");
+}
+
+#[test]
 fn resources() {
     passes("resources");
 }
 
 #[test]
+fn tailing() {
+    passes("tailing");
+}
+
+#[test]
+fn texts() {
+    passes("texts");
+}
+
+#[test]
 fn ttl() {
     passes("ttl");
+}
+
+#[test]
+fn vectors() {
+    passes("vectors");
 }
 
 #[test]
@@ -118,7 +148,7 @@ fn a_null_handle_ends_the_process_with_its_name() {
         ("setter", "rocksdb_options_set_num_levels: the argument `options` is NULL"),
         ("name", "rocksdb_open: the argument `name` is NULL"),
     ] {
-        let output = run(&program, dir.path()).arg(how).output().unwrap();
+        let output = run(&program).arg(how).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(&format!("librocksdb (Spillway): {expected}")), "{how}: {said}");
         assert_eq!(output.status.signal(), Some(SIGABRT), "{how}");

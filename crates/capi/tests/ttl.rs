@@ -14,7 +14,7 @@ use spillway::{Db, OpenOptions};
 fn rocksdbs_tools_read_stamped_values() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile("ttl", dir.path());
-    succeed(run(&program, dir.path()).arg(dir.path()));
+    succeed(run(&program).arg(dir.path()));
     let exported = dir.path().join("exported");
     let db = Db::open(dir.path().join("stamped"), &OpenOptions::default()).unwrap();
     db.export(&exported, &ExportOptions::default()).unwrap();

@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub told_stalls: Mutex<ToldStalls>,
     /// `None` where the database is open for reading only.
     pub manifest: Mutex<Option<ManifestWriter>>,
+    /// Held by whoever writes the options file, and under no other lock.
+    pub options_file: Mutex<()>,
     pub purge: Arc<PurgeQueue>,
     /// Deleted files whose space is given back bit by bit.
     pub removals: Removals,
@@ -335,6 +337,7 @@ impl Core {
             marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),
             manifest: Mutex::new(None),
+            options_file: Mutex::default(),
             purge,
             removals: Removals::default(),
             slots,

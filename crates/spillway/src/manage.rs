@@ -23,7 +23,9 @@ impl Db {
     /// `InvalidArgument`: there is one of that name, or the options are out of bounds.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().check_writable()?;
-        self.core().create_family(name, options)
+        let family = self.core().create_family(name, options)?;
+        self.core().write_options_file();
+        Ok(family)
     }
 
     /// Drops a family. Handles, iterators and snapshots that are open keep reading what they saw; its files are deleted
@@ -33,7 +35,9 @@ impl Db {
     /// `InvalidArgument`: it is the default family. `Closed`: it was dropped before.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.core().check_writable()?;
-        self.core().drop_family(family)
+        self.core().drop_family(family)?;
+        self.core().write_options_file();
+        Ok(())
     }
 
     /// Flushes families: returns when everything written to them before the call is in tables.
@@ -81,7 +85,11 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. Nothing was changed.
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
-        self.core().set_family_options(family, options)
+        self.core().set_family_options(family, options)?;
+        if !self.core().read_only {
+            self.core().write_options_file();
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::metrics::Statistics;
-use base::options::{DbOptions, FamilyOptions, ini};
+use base::options::{DbOptions, FamilyOptions};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
@@ -41,6 +41,7 @@ use crate::write::memory::MemtableMemory;
 
 mod destroy;
 mod identity;
+mod options_file;
 mod orphans;
 mod reading;
 pub(crate) mod restart;
@@ -362,7 +363,7 @@ impl<'a> Opening<'a> {
             return Ok(Some(options));
         }
         let what = format!(
-            "column family \"{name}\" is ordered by the comparator \"{comparator}\", and was opened with \"{}\"",
+            "{}: does not match existing comparator {comparator} of column family \"{name}\"",
             options.order.name()
         );
         Err(Error::invalid_argument(what).at_path(&self.context.dir))
@@ -547,19 +548,6 @@ impl Core {
             log_row: self.logs.row_after(SeqNo::ZERO),
             log_dir: self.context.options.wal_dir.clone(),
             families: state.families.values().map(family).collect(),
-        }
-    }
-
-    /// Writes the options in force beside the database, for people and tools. Not having it written harms nothing.
-    pub(crate) fn write_options_file(&self) {
-        let families: Vec<_> = self.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
-        let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
-        let text = ini::write(&self.context.options, &borrowed, ini::Audience::Spillway);
-        let name = file_name::format(FileType::Options, self.context.numbers.take());
-        let path = self.context.dir.join(name);
-        let written = write_whole(&*self.context.vfs, &path, text.as_bytes());
-        if let Err(error) = written {
-            tracing::warn!(%error, "cannot write the options file");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Secondary instances: readers that follow another process's database; and hints which tables to compact.
+//! Secondary instances: readers that follow another process's database.
 
 use std::ffi::{CStr, c_char};
 
@@ -9,7 +9,6 @@ use crate::database::{Database, FamilyHandle};
 use crate::options::Options;
 
 const SECONDARIES: Absent = Absent("secondary instances");
-const HINTS: Absent = Absent("suggestions of what to compact");
 
 fallible! {
     fn rocksdb_open_as_secondary(_options: &Options, _name: &CStr, _secondary_path: &CStr) -> Option<Box<Database>> {
@@ -31,22 +30,5 @@ fallible! {
     /// No database is a secondary.
     fn rocksdb_try_catch_up_with_primary(_database: &Database) {
         SECONDARIES.refuse()
-    }
-
-    fn rocksdb_suggest_compact_range(
-        _database: &Database,
-        _start[_start_len]: Option<&[u8]>,
-        _limit[_limit_len]: Option<&[u8]>,
-    ) {
-        HINTS.refuse()
-    }
-
-    fn rocksdb_suggest_compact_range_cf(
-        _database: &Database,
-        _family: &FamilyHandle,
-        _start[_start_len]: Option<&[u8]>,
-        _limit[_limit_len]: Option<&[u8]>,
-    ) {
-        HINTS.refuse()
     }
 }

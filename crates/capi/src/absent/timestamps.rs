@@ -255,13 +255,13 @@ export! {
         }
     }
 
-    /// None: no key has one.
+    /// Empty: no key has one. Not NULL, as in RocksDB: bindings make a slice of it.
     fn rocksdb_iter_timestamp(_iterator: &Iterator, len: Out<usize>) -> Lent {
         len.set(0);
-        Lent::NONE
+        Lent::EMPTY
     }
 
     fn rocksdb_iter_timestamp_slice(_iterator: &Iterator) -> CSlice {
-        CSlice::NONE
+        CSlice::EMPTY
     }
 }

@@ -105,6 +105,20 @@ impl Array<*const c_char> {
     }
 }
 
+/// One byte string that C passes in parts.
+pub struct Parts {
+    pub count: IntCount,
+    pub parts: Array<*const c_char>,
+    pub lens: Array<usize>,
+}
+
+impl Parts {
+    pub fn joined(self) -> Vec<u8> {
+        let parts: Vec<&[u8]> = self.parts.byte_strings(self.lens, self.count.into()).collect();
+        parts.concat()
+    }
+}
+
 /// `rocksdb_slice_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -115,6 +129,8 @@ pub struct CSlice {
 
 impl CSlice {
     pub const NONE: CSlice = CSlice { data: std::ptr::null(), size: 0 };
+    /// No bytes, of which callers may make a slice of their own: not NULL.
+    pub const EMPTY: CSlice = CSlice { data: c"".as_ptr(), size: 0 };
 
     pub fn of(bytes: &[u8]) -> CSlice {
         CSlice { data: bytes.as_ptr().cast(), size: bytes.len() }

@@ -224,6 +224,8 @@ pub struct Lent(*const c_char);
 
 impl Lent {
     pub const NONE: Lent = Lent(ptr::null());
+    /// No bytes, of which callers may make a slice of their own: not NULL.
+    pub const EMPTY: Lent = Lent(c"".as_ptr());
 
     #[inline]
     pub fn of(bytes: &[u8]) -> Lent {

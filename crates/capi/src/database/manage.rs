@@ -20,7 +20,7 @@ impl Database {
 
     /// RocksDB's function reports no error either.
     fn compact(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>, options: &CompactRangeOptions) {
-        let times_disabled = self.manual_compactions.read();
+        let times_disabled = self.times_disabled.read();
         if *times_disabled > 0 {
             tracing::warn!(family = family.name(), "manual compactions are disabled");
             return;
@@ -49,11 +49,19 @@ impl Database {
         names: Array<*const c_char>,
         values: Array<*const c_char>,
     ) -> Result<(), Failure> {
+        if count.get() == 0 {
+            return Err(Failure::invalid_argument("empty input: no option is named"));
+        }
         let mut pairs = Vec::with_capacity(count.get());
         for (name, value) in names.texts(count).zip(values.texts(count)) {
             pairs.push((utf8(name)?, utf8(value)?));
         }
         self.db.set_options(family, &pairs).map_err(|error| self.refused(error))
+    }
+
+    /// A hint: the range's tables are compacted in the background, soon.
+    fn suggest(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
+        self.db.suggest_compact_range(family, start, end).map_err(|error| self.refused(error))
     }
 
     /// As RocksDB: whole files below level 0, the end of the range included.
@@ -146,15 +154,35 @@ fallible! {
     }
 }
 
+fallible! {
+    /// Has the range's tables compacted one level down in the background, unless automatic compactions are off.
+    fn rocksdb_suggest_compact_range(
+        database: &Database,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.suggest(database.default_family(), start, limit)
+    }
+
+    fn rocksdb_suggest_compact_range_cf(
+        database: &Database,
+        family: &FamilyHandle,
+        start[start_len]: Option<&[u8]>,
+        limit[limit_len]: Option<&[u8]>,
+    ) {
+        database.suggest(&family.0, start, limit)
+    }
+}
+
 export! {
-    /// Each call is undone by one of `rocksdb_enable_manual_compaction`. Returns when none is running any more.
+    /// Each call is undone by one of `rocksdb_enable_manual_compaction`, be it made before or after. Returns when none is
+    /// running any more.
     fn rocksdb_disable_manual_compaction(database: &Database) {
-        *database.manual_compactions.write() += 1;
+        *database.times_disabled.write() += 1;
     }
 
     fn rocksdb_enable_manual_compaction(database: &Database) {
-        let mut times_disabled = database.manual_compactions.write();
-        *times_disabled = times_disabled.saturating_sub(1);
+        *database.times_disabled.write() -= 1;
     }
 
     /// No compaction begins any more; memtables are still flushed, so that writes go on. `wait` for those that run.

@@ -23,8 +23,9 @@ pub struct Database {
     read_only: bool,
     /// Values end with a stamp: the database was opened with a time to live.
     stamps: Option<Stamps>,
-    /// Manual compactions hold it shared while they run; how many times they were disabled.
-    manual_compactions: RwLock<u32>,
+    /// Manual compactions hold it shared while they run. How many times they were disabled, less how many times they were
+    /// enabled: none runs while it is above 0. RocksDB counts below 0 too, for callers that enable first.
+    times_disabled: RwLock<i64>,
 }
 
 /// `rocksdb_column_family_handle_t`.

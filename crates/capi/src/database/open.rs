@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use spillway::options::row::OptionGroup;
 use spillway::options::{CpuPriority, WalRecoveryMode, apply_string};
-use spillway::{DEFAULT_FAMILY, Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
+use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
 use super::{Database, FamilyHandle};
 use crate::boundary::argument::Out;
@@ -85,10 +85,7 @@ impl Database {
     /// The engine's; a database that another has locked is an IO error, as in RocksDB.
     fn open(path: &Path, options: &Options, open: &OpenOptions) -> Result<Box<Database>, Failure> {
         options.check(path)?;
-        let db = Db::open(path, open).map_err(|error| match error.kind() {
-            ErrorKind::Busy => Failure::locked(error.to_string()),
-            _ => error.into(),
-        })?;
+        let db = Db::open(path, open).map_err(locked_out)?;
         let db = Arc::new(db);
         if let Some(manager) = &options.write_buffer_manager {
             manager.watch(&db);
@@ -100,8 +97,8 @@ impl Database {
             *options.statistics.lock() = db.statistics();
         }
         let default = db.default_family();
-        let manual_compactions = RwLock::default();
-        Ok(Box::new(Database { db, default, read_only: open.read_only, stamps: None, manual_compactions }))
+        let times_disabled = RwLock::default();
+        Ok(Box::new(Database { db, default, read_only: open.read_only, stamps: None, times_disabled }))
     }
 
     /// Opens a database whose only family is the default one.
@@ -138,6 +135,14 @@ impl Database {
             room.write(Box::into_raw(Box::new(FamilyHandle(family))));
         }
         Ok(database)
+    }
+}
+
+/// A directory that somebody has locked is an IO error, as in RocksDB.
+fn locked_out(error: Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Busy => Failure::locked(error.to_string()),
+        _ => error.into(),
     }
 }
 
@@ -249,7 +254,7 @@ fallible! {
     }
 
     fn rocksdb_destroy_db(options: &Options, name: &CStr) {
-        Ok(Db::destroy(path(name), options.wal_dir().as_deref(), &options.vfs())?)
+        Db::destroy(path(name), options.wal_dir().as_deref(), &options.vfs()).map_err(locked_out)
     }
 
     /// Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone. Damaged

@@ -122,18 +122,16 @@ impl Database {
         found
     }
 
-    /// Whether a key exists, with its value where the caller wants it.
+    /// Whether a key exists. As in RocksDB, `found` says that the answer is sure, and only then is there a value: an empty
+    /// one of an absent key. Callers that pass no `found` get none, and so have none to free.
     fn may_exist(&self, family: &Family, key: &[u8], options: &ReadSettings, wanted: Wanted) -> bool {
-        let found = self.look_up(family, key, options);
-        let (exists, value) = match found {
-            Ok(Some(value)) => (true, Some(value)),
-            Ok(None) => (false, None),
-            Err(_) => (true, None), // nothing is known: it may
-        };
-        wanted.found.set(u8::from(value.is_some()));
-        if let Some(value) = value.filter(|_| wanted.value.is_given()) {
-            wanted.len.set(value.len());
-            wanted.value.set(given(value).into_raw());
+        let looked_up = self.look_up(family, key, options);
+        wanted.found.set(u8::from(looked_up.is_ok()));
+        let Ok(value) = looked_up else { return true }; // nothing is known: it may
+        let exists = value.is_some();
+        if wanted.found.is_given() && wanted.value.is_given() {
+            wanted.len.set(value.as_ref().map_or(0, |value| value.len()));
+            wanted.value.set(value.map_or_else(|| Given::bytes(&[]), given).into_raw());
         }
         exists
     }

@@ -1,6 +1,6 @@
 //! Writing: one change, or a batch.
 
-use spillway::{Family, WriteBatch};
+use spillway::{ErrorKind, Family, WriteBatch};
 
 use super::{Database, FamilyHandle};
 use crate::batch::Batch;
@@ -24,7 +24,10 @@ impl Database {
             None => self.db.merge(family, key, operand, &settings.options),
             Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), &settings.options),
         };
-        written.map_err(|error| self.refused(error))
+        written.map_err(|error| match (error.kind(), &family.options().merge_operator) {
+            (ErrorKind::InvalidArgument, None) => Failure::not_implemented("Provide a merge_operator when opening DB"),
+            _ => self.refused(error),
+        })
     }
 
     pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {

@@ -5,7 +5,10 @@ use std::ffi::{c_char, c_int};
 use spillway::{UserOrder, ValueKind};
 
 use super::IndexedBatch;
+use crate::batch::show;
 use crate::boundary::argument::Out;
+use crate::boundary::array::{Array, IntCount, Parts};
+use crate::boundary::callback::{StatePointer, VisitKey, VisitPair};
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible};
 use crate::database::read::{PinnedValue, given_found};
@@ -116,6 +119,119 @@ export! {
         end[end_len]: &[u8],
     ) {
         batch.change(Some(family), ValueKind::RangeDeletion, start, end);
+    }
+
+    fn rocksdb_writebatch_wi_putv(
+        batch: &mut IndexedBatch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.change_parts(None, ValueKind::Value, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_mergev(
+        batch: &mut IndexedBatch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.change_parts(None, ValueKind::Merge, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_deletev(
+        batch: &mut IndexedBatch,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        batch.change(None, ValueKind::Deletion, &key.joined(), &[]);
+    }
+
+    /// Both keys have as many parts.
+    fn rocksdb_writebatch_wi_delete_rangev(
+        batch: &mut IndexedBatch,
+        parts: IntCount,
+        starts: Array<*const c_char>,
+        start_lens: Array<usize>,
+        ends: Array<*const c_char>,
+        end_lens: Array<usize>,
+    ) {
+        let start = Parts { count: parts, parts: starts, lens: start_lens };
+        let end = Parts { count: parts, parts: ends, lens: end_lens };
+        batch.change_parts(None, ValueKind::RangeDeletion, start, end);
+    }
+
+    fn rocksdb_writebatch_wi_putv_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.change_parts(Some(family), ValueKind::Value, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_mergev_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+        value_parts: IntCount,
+        values: Array<*const c_char>,
+        value_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        let value = Parts { count: value_parts, parts: values, lens: value_lens };
+        batch.change_parts(Some(family), ValueKind::Merge, key, value);
+    }
+
+    fn rocksdb_writebatch_wi_deletev_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        key_parts: IntCount,
+        keys: Array<*const c_char>,
+        key_lens: Array<usize>,
+    ) {
+        let key = Parts { count: key_parts, parts: keys, lens: key_lens };
+        batch.change(Some(family), ValueKind::Deletion, &key.joined(), &[]);
+    }
+
+    /// Both keys have as many parts.
+    fn rocksdb_writebatch_wi_delete_rangev_cf(
+        batch: &mut IndexedBatch,
+        family: &FamilyHandle,
+        parts: IntCount,
+        starts: Array<*const c_char>,
+        start_lens: Array<usize>,
+        ends: Array<*const c_char>,
+        end_lens: Array<usize>,
+    ) {
+        let start = Parts { count: parts, parts: starts, lens: start_lens };
+        let end = Parts { count: parts, parts: ends, lens: end_lens };
+        batch.change_parts(Some(family), ValueKind::RangeDeletion, start, end);
+    }
+
+    /// Shows puts and deletions, whatever their family, in the order in which they came.
+    fn rocksdb_writebatch_wi_iterate(batch: &IndexedBatch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
+        show(batch.batch.iter(), state, put, deleted);
     }
 
     /// The iterator takes `below`, and shows what the batch holds whenever it moves.

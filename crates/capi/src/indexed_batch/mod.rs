@@ -13,6 +13,7 @@ use spillway::{FamilyId, Pinned, UserOrder, ValueKind, WriteBatch};
 use self::index::{Base, Index, Said};
 use self::merged::{merged, operator_of};
 pub use self::over_base::BatchOverBase;
+use crate::boundary::array::Parts;
 use crate::boundary::handles;
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
@@ -51,6 +52,11 @@ impl IndexedBatch {
         }
         let order = || family.map_or_else(|| self.order.clone(), |family| family.0.options().order.clone());
         self.index.family(id, order).write().change(kind, key, value);
+    }
+
+    /// As [`change`](Self::change), of what comes in parts.
+    fn change_parts(&mut self, family: Option<&FamilyHandle>, kind: ValueKind, key: Parts, value: Parts) {
+        self.change(family, kind, &key.joined(), &value.joined());
     }
 
     fn clear(&mut self) {

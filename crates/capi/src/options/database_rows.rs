@@ -47,7 +47,6 @@ settings! { Options, "rocksdb_options_";
     recycle_log_file_num: usize = 0;
     skip_checking_sst_file_sizes_on_db_open: c_uchar = 0;
     skip_stats_update_on_db_open: c_uchar = 0;
-    statistics_level: c_int = STATISTICS_LEVEL_DEFAULT;
     stats_persist_period_sec: c_uint = 600;
     table_cache_numshardbits: c_int = 6;
     track_and_verify_wals_in_manifest: c_uchar = 0;
@@ -64,6 +63,3 @@ settings! { Options, "rocksdb_options_";
     write_dbid_to_manifest: c_uchar = 1;
     write_identity_file: c_uchar = 1;
 }
-
-/// `kExceptDetailedTimers`.
-const STATISTICS_LEVEL_DEFAULT: c_int = 3;

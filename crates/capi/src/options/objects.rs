@@ -275,9 +275,28 @@ export! {
         options.db.statistics = true;
     }
 
-    /// NULL where no database was opened with statistics.
+    /// NULL where statistics are off. All is 0 until a database is opened with them.
     fn rocksdb_options_statistics_get_string(options: &Options) -> Given<c_char> {
-        options.opened_statistics().map_or(Given::NONE, |statistics| Given::text(statistics.to_string()))
+        if !options.db.statistics {
+            return Given::NONE;
+        }
+        Given::text(options.opened_statistics().unwrap_or_default().to_string())
+    }
+
+    /// As in RocksDB a level is something that statistics have: without them nothing is set. All that is counted here is
+    /// counted at every level.
+    fn rocksdb_options_set_statistics_level(options: &mut Options, level: c_int) {
+        if options.db.statistics {
+            let level = level.clamp(STATISTICS_DISABLED, STATISTICS_ALL);
+            options.kept.set("statistics_level", level, STATISTICS_LEVEL_DEFAULT);
+        }
+    }
+
+    fn rocksdb_options_get_statistics_level(options: &Options) -> c_int {
+        if !options.db.statistics {
+            return STATISTICS_DISABLED;
+        }
+        options.kept.get("statistics_level", STATISTICS_LEVEL_DEFAULT)
     }
 
     fn rocksdb_options_statistics_get_ticker_count(options: &Options, ticker: u32) -> u64 {
@@ -315,3 +334,8 @@ export! {
 }
 
 const READAHEAD_DEFAULT: usize = 2 << 20;
+
+/// RocksDB's levels of statistics: none, all but detailed timers, all.
+const STATISTICS_DISABLED: c_int = 0;
+const STATISTICS_LEVEL_DEFAULT: c_int = 3;
+const STATISTICS_ALL: c_int = 5;

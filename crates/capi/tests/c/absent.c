@@ -45,10 +45,6 @@ static void test_opens(char** argv) {
     rocksdb_optimistictransaction_options_destroy(optimistic);
     rocksdb_try_catch_up_with_primary(db, &error);
     CHECK_REFUSED();
-    rocksdb_suggest_compact_range(db, NULL, 0, NULL, 0, &error);
-    CHECK_REFUSED();
-    rocksdb_suggest_compact_range_cf(db, family, "a", 1, "b", 1, &error);
-    CHECK_REFUSED();
     CHECK_ABSENT(rocksdb_get_updates_since(db, 0, NULL, &error));
     CHECK_ABSENT(rocksdb_jemalloc_nodump_allocator_create(&error));
 }
@@ -137,8 +133,10 @@ static void test_reads_with_timestamps(void) {
     rocksdb_readoptions_set_iter_start_ts(read_options, NULL, 0);
     iterator = rocksdb_create_iterator(db, read_options);
     rocksdb_iter_seek_to_first(iterator);
-    CHECK(rocksdb_iter_timestamp(iterator, &len) == NULL && len == 0);
-    CHECK(rocksdb_iter_timestamp_slice(iterator).size == 0);
+    /* Bindings make a slice of what is returned: NULL would end a program in Rust. */
+    len = 9;
+    CHECK(rocksdb_iter_timestamp(iterator, &len) != NULL && len == 0);
+    CHECK(rocksdb_iter_timestamp_slice(iterator).data != NULL && rocksdb_iter_timestamp_slice(iterator).size == 0);
     rocksdb_iter_destroy(iterator);
 }
 

@@ -52,8 +52,10 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 13] = [
+pub const PROGRAMS: [&str; 19] = [
     "absent",
+    "answers",
+    "background",
     "backups",
     "basics",
     "batches",
@@ -63,8 +65,12 @@ pub const PROGRAMS: [&str; 13] = [
     "files",
     "indexed",
     "options",
+    "options_life",
     "resources",
+    "tailing",
+    "texts",
     "ttl",
+    "vectors",
     "walks",
 ];
 
@@ -86,13 +92,9 @@ pub fn compile(name: &str, dir: &Path) -> PathBuf {
     program
 }
 
-/// A command for a program that finds the library under its own name and the one that programs are linked with.
-pub fn run(program: &Path, dir: &Path) -> Command {
-    let link = dir.join("librocksdb.so.11");
-    if !link.exists() {
-        std::os::unix::fs::symlink(library(), &link).unwrap();
-    }
+/// A command for a program that finds the library under the name that it was linked with, where the build left that.
+pub fn run(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", dir);
+    command.env("LD_LIBRARY_PATH", library_dir());
     command
 }

@@ -68,6 +68,18 @@ impl Db {
         self.core().compact_range(family, start, end, options)
     }
 
+    /// Has the tables that hold user keys from `start` through `end`, `None` being the end of the key space, compacted one
+    /// level down by automatic compactions, when those have nothing more urgent. Tables of the deepest level stay. A hint:
+    /// it waits for nothing, and is forgotten when the database is closed.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Closed`.
+    pub fn suggest_compact_range(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.core().check_writable()?;
+        family.check_live()?;
+        self.core().suggest_compactions(family, start, end)
+    }
+
     /// Waits until no flush or compaction runs or is due.
     ///
     /// # Errors
@@ -129,6 +141,18 @@ impl Drop for Hold<'_> {
 }
 
 impl Core {
+    fn suggest_compactions(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        let mut state = self.state.lock();
+        let FamilyState { version, compactions, .. } = self.family_state(&mut state, family.id())?;
+        let deepest = (0..version.num_levels()).rev().find(|&level| !version.level(level).is_empty()).unwrap_or(0);
+        let files = (0..deepest).flat_map(|level| version.overlapping(level, start, end));
+        compactions.suggest(files.map(|file| file.number()), |file| version.file(file).is_some());
+        drop(state);
+        self.state_changed.notify_all();
+        self.drive_if_inline();
+        Ok(())
+    }
+
     pub(crate) fn compact_range(
         &self,
         family: &Arc<Family>,

@@ -1,5 +1,6 @@
 //! What a compaction is to do, as plain data, and the record of those that run.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -156,12 +157,15 @@ pub struct FamilyCompactions {
     ended: u64,
     /// Calls that keep automatic compactions from being picked: they wait for files, or asked to be alone.
     holds: usize,
+    /// Files that somebody wants to be compacted soon.
+    suggested: BTreeSet<FileNumber>,
 }
 
 impl FamilyCompactions {
     /// Marks the inputs busy and the output's span taken. Returns what to call [`end`](Self::end) with.
     pub fn begin(&mut self, pick: &Pick) -> u64 {
         self.last_id += 1;
+        pick.files().for_each(|(_, file)| self.suggested.retain(|suggested| *suggested != file.number()));
         self.running.push(Running {
             id: self.last_id,
             inputs: pick.files().map(|(_, file)| file.number()).collect(),
@@ -244,6 +248,16 @@ impl FamilyCompactions {
 
     pub fn release(&mut self) {
         self.holds = self.holds.saturating_sub(1);
+    }
+
+    /// Has these files compacted one level down, in place of those suggested before that are no longer `there`.
+    pub fn suggest(&mut self, files: impl IntoIterator<Item = FileNumber>, there: impl Fn(FileNumber) -> bool) {
+        self.suggested.retain(|&file| there(file));
+        self.suggested.extend(files);
+    }
+
+    pub fn is_suggested(&self, file: FileNumber) -> bool {
+        self.suggested.contains(&file)
     }
 
     pub fn is_held(&self) -> bool {

@@ -41,8 +41,8 @@ pub(super) fn remove(core: &Core) -> Result<()> {
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
         FileType::MemtableImage => is_left_image(core, &images, number),
-        FileType::RocksLog | FileType::Temp | FileType::Options => true,
-        FileType::Current | FileType::Identity | FileType::Lock => false,
+        FileType::RocksLog | FileType::Temp => true,
+        FileType::Current | FileType::Identity | FileType::Lock | FileType::Options => false,
     };
     let log_dir = context.log_dir();
     let mut dirs = vec![context.dir.clone()];

@@ -52,7 +52,8 @@ impl ReadContext {
                 meter.statistics.add(Ticker::NumberMergeFailures, 1);
             }
             let count = operands.len();
-            Error::corruption(format!("merge operator \"{}\" cannot apply {count} operands", operator.name()))
+            let name = operator.name();
+            Error::corruption(format!("Merge operator failed: \"{name}\" cannot apply {count} operands"))
         })
     }
 }

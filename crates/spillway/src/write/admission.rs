@@ -155,10 +155,11 @@ impl<'a> Part<'a> {
         self.referring_bytes += record.key.len() + stored_value_bytes_max(record.kind, record.value.len());
         let order = &self.family.order().user;
         let end = if record.kind == base::ValueKind::RangeDeletion { record.value } else { record.key };
-        if order.compare(record.key, self.smallest).is_lt() {
+        // A part's first key is its bounds already: a comparator that is a function of C is not asked for nothing.
+        if !std::ptr::eq(record.key, self.smallest) && order.compare(record.key, self.smallest).is_lt() {
             self.smallest = record.key;
         }
-        if order.compare(end, self.largest).is_gt() {
+        if !std::ptr::eq(end, self.largest) && order.compare(end, self.largest).is_gt() {
             self.largest = end;
         }
     }

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Secondary instances: readers that follow another process's database; and hints which tables to compact. */
+/* Secondary instances: readers that follow another process's database. */
 
 ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t* options, const char* name,
     const char* secondary_path, char** errptr);
@@ -18,10 +18,6 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(const r
     const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
 /* No database is a secondary. */
 ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* database, char** errptr);
-ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range(rocksdb_t* database, const char* start, size_t start_len,
-    const char* limit, size_t limit_len, char** errptr);
-ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
-    const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
 
 /* rocksdb_wal_iterator_t: changes out of the log, in their order. */
 
@@ -92,7 +88,7 @@ ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_iter_start_ts(rocksdb_readoptio
 /* A compaction reports no error that could say so. */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_full_history_ts_low(rocksdb_compactoptions_t* options,
     char* timestamp, size_t timestamp_len);
-/* None: no key has one. */
+/* Empty: no key has one. Not NULL, as in RocksDB: bindings make a slice of it. */
 ROCKSDB_LIBRARY_API const char* rocksdb_iter_timestamp(const rocksdb_iterator_t* iterator, size_t* len);
 ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_timestamp_slice(const rocksdb_iterator_t* iterator);
 

@@ -39,6 +39,27 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_range(rocksdb_writebatch_t* b
     size_t start_len, const char* end, size_t end_len);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_range_cf(rocksdb_writebatch_t* batch,
     rocksdb_column_family_handle_t* family, const char* start, size_t start_len, const char* end, size_t end_len);
+/* Keys and values that come in parts, joined in the batch. */
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_putv(rocksdb_writebatch_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens, int value_parts, const char* const* values,
+    const size_t* value_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_mergev(rocksdb_writebatch_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens, int operand_parts, const char* const* operands,
+    const size_t* operand_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_deletev(rocksdb_writebatch_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_rangev(rocksdb_writebatch_t* batch,
+    int parts, const char* const* starts, const size_t* start_lens, const char* const* ends, const size_t* end_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_putv_cf(rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens, int value_parts, const char* const* values,
+    const size_t* value_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_mergev_cf(rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens, int operand_parts, const char* const* operands,
+    const size_t* operand_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_deletev_cf(rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_rangev_cf(rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* family,
+    int parts, const char* const* starts, const size_t* start_lens, const char* const* ends, const size_t* end_lens);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_log_data(rocksdb_writebatch_t* batch, const char* blob,
     size_t blob_len);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_set_save_point(rocksdb_writebatch_t* batch);
@@ -91,6 +112,30 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_range(rocksdb_writebatch_w
     size_t start_len, const char* end, size_t end_len);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_range_cf(rocksdb_writebatch_wi_t* batch,
     rocksdb_column_family_handle_t* family, const char* start, size_t start_len, const char* end, size_t end_len);
+/* Keys and values that come in parts, joined in the batch. */
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_putv(rocksdb_writebatch_wi_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens, int value_parts, const char* const* values,
+    const size_t* value_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_mergev(rocksdb_writebatch_wi_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens, int operand_parts, const char* const* operands,
+    const size_t* operand_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_deletev(rocksdb_writebatch_wi_t* batch,
+    int key_parts, const char* const* keys, const size_t* key_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_rangev(rocksdb_writebatch_wi_t* batch,
+    int parts, const char* const* starts, const size_t* start_lens, const char* const* ends, const size_t* end_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_putv_cf(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens, int value_parts, const char* const* values,
+    const size_t* value_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_mergev_cf(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens, int operand_parts, const char* const* operands,
+    const size_t* operand_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_deletev_cf(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_handle_t* family,
+    int key_parts, const char* const* keys, const size_t* key_lens);
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_delete_rangev_cf(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_handle_t* family,
+    int parts, const char* const* starts, const size_t* start_lens, const char* const* ends, const size_t* end_lens);
+/* Shows puts and deletions, whatever their family, in the order in which they came. */
+ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_iterate(rocksdb_writebatch_wi_t* batch, void* state,
+    void (*put)(void*, const char*, size_t, const char*, size_t), void (*deleted)(void*, const char*, size_t));
 /* The iterator takes below, and shows the batch as it is now. */
 ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_writebatch_wi_create_iterator_with_base(
     rocksdb_writebatch_wi_t* batch, rocksdb_iterator_t* below);

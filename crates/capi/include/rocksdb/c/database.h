@@ -118,7 +118,8 @@ ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf(rocksdb_t* database, const
 ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf_slice(rocksdb_t* database, const rocksdb_readoptions_t* options,
     rocksdb_column_family_handle_t* family, size_t count, const rocksdb_slice_t* keys,
     rocksdb_pinnableslice_t** values, char** errors, bool sorted_input);
-/* False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes. */
+/* False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes. Where value_found is
+ * given, 1 says that the answer is sure, and *value then is to be freed: an empty value of an absent key. */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_key_may_exist(rocksdb_t* database, const rocksdb_readoptions_t* options,
     const char* key, size_t key_len, char** value, size_t* value_len, const char* timestamp, size_t timestamp_len,
     unsigned char* value_found);
@@ -158,7 +159,7 @@ ROCKSDB_LIBRARY_API const char* rocksdb_iter_value(const rocksdb_iterator_t* ite
 ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_key_slice(const rocksdb_iterator_t* iterator);
 ROCKSDB_LIBRARY_API rocksdb_slice_t rocksdb_iter_value_slice(const rocksdb_iterator_t* iterator);
 ROCKSDB_LIBRARY_API void rocksdb_iter_get_error(const rocksdb_iterator_t* iterator, char** errptr);
-/* Shows the database as it is now, or as the iterator's snapshot saw it; stands on nothing. */
+/* Shows the database as it is now, whatever snapshot the iterator was made with; stands on nothing. */
 ROCKSDB_LIBRARY_API void rocksdb_iter_refresh(const rocksdb_iterator_t* iterator, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_create_iterators(rocksdb_t* database, rocksdb_readoptions_t* options,
     rocksdb_column_family_handle_t** families, rocksdb_iterator_t** iterators, size_t count, char** errptr);
@@ -202,7 +203,13 @@ ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range(rocksdb_t* database, const
     const char* limit, size_t limit_len, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
-/* Each call is undone by one of rocksdb_enable_manual_compaction. Returns when none is running any more. */
+/* Has the range's tables compacted one level down in the background, unless automatic compactions are off. */
+ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range(rocksdb_t* database, const char* start, size_t start_len,
+    const char* limit, size_t limit_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
+/* Each call is undone by one of rocksdb_enable_manual_compaction, be it made before or after. Returns when none is
+ * running any more. */
 ROCKSDB_LIBRARY_API void rocksdb_disable_manual_compaction(rocksdb_t* database);
 ROCKSDB_LIBRARY_API void rocksdb_enable_manual_compaction(rocksdb_t* database);
 /* No compaction begins any more; memtables are still flushed, so that writes go on. wait for those that run. */

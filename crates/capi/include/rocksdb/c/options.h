@@ -106,8 +106,6 @@ ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_skip_checking_sst_file_siz
 ROCKSDB_LIBRARY_API void rocksdb_options_set_skip_stats_update_on_db_open(rocksdb_options_t* options,
     unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_skip_stats_update_on_db_open(rocksdb_options_t* options);
-ROCKSDB_LIBRARY_API void rocksdb_options_set_statistics_level(rocksdb_options_t* options, int value);
-ROCKSDB_LIBRARY_API int rocksdb_options_get_statistics_level(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_stats_persist_period_sec(rocksdb_options_t* options, unsigned int value);
 ROCKSDB_LIBRARY_API unsigned int rocksdb_options_get_stats_persist_period_sec(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_table_cache_numshardbits(rocksdb_options_t* options, int value);
@@ -336,7 +334,10 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(rocksdb_options
     int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size,
     char encoding_type, unsigned char full_scan_mode, unsigned char store_index_in_file);
 ROCKSDB_LIBRARY_API void rocksdb_options_enable_statistics(rocksdb_options_t* options);
-/* NULL where no database was opened with statistics. */
+/* As in RocksDB a level is something that statistics have: without them nothing is set, and the level is 0. */
+ROCKSDB_LIBRARY_API void rocksdb_options_set_statistics_level(rocksdb_options_t* options, int level);
+ROCKSDB_LIBRARY_API int rocksdb_options_get_statistics_level(rocksdb_options_t* options);
+/* NULL where statistics are off. All is 0 until a database is opened with them. */
 ROCKSDB_LIBRARY_API char* rocksdb_options_statistics_get_string(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_statistics_get_ticker_count(rocksdb_options_t* options, uint32_t ticker);
 ROCKSDB_LIBRARY_API void rocksdb_options_statistics_get_histogram_data(rocksdb_options_t* options, uint32_t histogram,

@@ -274,6 +274,8 @@ ROCKSDB_LIBRARY_API void rocksdb_memory_allocator_destroy(rocksdb_memory_allocat
 /* rocksdb_env_t: where files and threads come from; and what RocksDB hangs beside it. */
 
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_default_env(void);
+/* One directory: that which it lies in must be there. */
+ROCKSDB_LIBRARY_API void rocksdb_create_dir_if_missing(rocksdb_env_t* env, const char* path, char** errptr);
 /* Files in memory, which are gone with the env. */
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_mem_env(void);
 ROCKSDB_LIBRARY_API void rocksdb_env_destroy(rocksdb_env_t* env);

@@ -19,12 +19,14 @@ impl Picker<'_> {
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
     }
 
-    /// A file that was marked for compaction. The last level's have nowhere to go.
+    /// A file that was marked for compaction, or suggested. The last level's have nowhere to go.
     pub(super) fn marked(&self) -> Option<Pick> {
         let version = self.version;
         let deepest = (0..self.levels()).rev().find(|&level| !version.level(level).is_empty())?;
         (0..deepest).find_map(|level| {
-            let marked = version.level(level).iter().enumerate().filter(|(_, file)| file.meta.marked_for_compaction);
+            let is_marked =
+                |file: &TableFile| file.meta.marked_for_compaction || self.running.is_suggested(file.number());
+            let marked = version.level(level).iter().enumerate().filter(|(_, file)| is_marked(file));
             marked.into_iter().find_map(|(place, file)| {
                 if level > 0 {
                     return self.down(level, place..place + 1, Reason::Marked, true);

@@ -1,0 +1,66 @@
+/* Whether a key may exist: what RocksDB's callers make of the answer. */
+
+#include "check.h"
+
+static char* error;
+static rocksdb_t* db;
+static rocksdb_readoptions_t* read;
+static char untouched[] = "untouched";
+
+/* With `found` a sure answer has a value, which is empty where the key is absent: bindings make a slice of it and free it. */
+static void test_key(const char* key, int exists, const char* expected) {
+    char* value = untouched;
+    size_t len = 99;
+    unsigned char found = 9;
+    CHECK(rocksdb_key_may_exist(db, read, LIT(key), &value, &len, NULL, 0, &found) == exists && found == 1);
+    CHECK(value != untouched);
+    CHECK_GIVEN(value, len, expected);
+    /* Without it there is none, which nobody would free. */
+    value = untouched;
+    CHECK(rocksdb_key_may_exist(db, read, LIT(key), &value, &len, NULL, 0, NULL) == exists && value == untouched);
+    CHECK(rocksdb_key_may_exist(db, read, LIT(key), NULL, NULL, NULL, 0, &found) == exists && found == 1);
+    CHECK(rocksdb_key_may_exist(db, read, LIT(key), NULL, NULL, NULL, 0, NULL) == exists);
+}
+
+static void test_keys(void) {
+    test_key("a", 1, "value");
+    test_key("empty", 1, "");
+    test_key("none", 0, "");
+}
+
+int main(int argc, char** argv) {
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_column_family_handle_t* family;
+    char* value = untouched;
+    size_t len;
+    unsigned char found = 9;
+    if (argc < 2) return 2;
+    read = rocksdb_readoptions_create();
+    rocksdb_options_set_create_if_missing(options, 1);
+    db = rocksdb_open(options, path_in(argv, "db"), &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("a"), LIT("value"), &error);
+    rocksdb_put(db, write, LIT("empty"), LIT(""), &error);
+    CHECK_OK(error);
+    test_keys();
+    rocksdb_flush(db, flush, &error);
+    CHECK_OK(error);
+    test_keys();
+    family = rocksdb_get_default_column_family_handle(db);
+    CHECK(rocksdb_key_may_exist_cf(db, read, family, LIT("none"), &value, &len, NULL, 0, &found) == 0 && found == 1);
+    CHECK_GIVEN(value, len, "");
+    /* Nothing is known where the read fails. */
+    rocksdb_readoptions_set_timestamp(read, LIT("time"));
+    value = untouched;
+    CHECK(rocksdb_key_may_exist(db, read, LIT("a"), &value, &len, NULL, 0, &found) == 1 && found == 0);
+    CHECK(value == untouched);
+    rocksdb_column_family_handle_destroy(family);
+    rocksdb_close(db);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_writeoptions_destroy(write);
+    rocksdb_readoptions_destroy(read);
+    rocksdb_options_destroy(options);
+    return outcome("answers");
+}

@@ -1,0 +1,143 @@
+//! The options file: what is in force, for people and tools, and for programs that open with the newest one.
+//!
+//! Written anew at every open, and whenever a family comes or goes or an option changes, as RocksDB does: under a temporary
+//! name, synced, renamed. The one before it stays. Where it cannot be written the change stands all the same, since the
+//! MANIFEST has it, and the next change or open writes the file.
+
+use std::path::Path;
+
+use base::options::ini;
+use base::{FileNumber, Result};
+use vfs::Vfs;
+
+use super::write_whole;
+use crate::core::Core;
+use crate::version::file_name::{self, FileType};
+
+impl Core {
+    /// Writes the options in force. Called without any lock; of several calls the last one's file is the newest.
+    pub(crate) fn write_options_file(&self) {
+        let _newest_last = self.options_file.lock();
+        if let Err(error) = self.try_write_options_file() {
+            let dir = self.context.dir.display();
+            tracing::warn!(%error, %dir, "cannot write the options file: programs that open by it may find older options");
+        }
+    }
+
+    fn try_write_options_file(&self) -> Result<()> {
+        let families: Vec<_> = self.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
+        let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
+        let text = ini::write(&self.context.options, &borrowed, ini::Audience::Spillway);
+        let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
+        let number = self.context.numbers.take();
+        let temp = dir.join(file_name::format(FileType::Temp, number));
+        let written = write_whole(vfs, &temp, text.as_bytes())
+            .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));
+        if let Err(error) = written {
+            let _ = vfs.remove_file(&temp); // else the next open does
+            return Err(error);
+        }
+        vfs.sync_dir(dir)?;
+        remove_older(vfs, dir, number)
+    }
+}
+
+/// Removes all but `newest` and the one before it. A larger number is one that a crash kept from being known as taken.
+fn remove_older(vfs: &dyn Vfs, dir: &Path, newest: FileNumber) -> Result<()> {
+    let mut others: Vec<FileNumber> = Vec::new();
+    for name in vfs.read_dir(dir)? {
+        match file_name::parse(&name) {
+            Some((FileType::Options, number)) if number != newest => others.push(number),
+            _ => {}
+        }
+    }
+    let before = others.iter().copied().filter(|number| *number < newest).max();
+    let superfluous = others.into_iter().filter(|number| Some(*number) != before);
+    superfluous
+        .map(|number| dir.join(file_name::format(FileType::Options, number)))
+        .try_for_each(|path| vfs.remove_file(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use base::options::OptionsFile;
+    use std::sync::Arc;
+    use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
+    use vfs::{IoClass, MemoryVfs};
+
+    use super::*;
+    use crate::{Db, FamilyOptions, OpenOptions, OtherFamilies};
+
+    /// Numbers of the options files, ascending, and the families that the newest names.
+    fn look(vfs: &dyn Vfs) -> (Vec<u64>, Vec<String>) {
+        let numbered = |name: &String| match file_name::parse(name) {
+            Some((FileType::Options, number)) => Some(number.0),
+            _ => None,
+        };
+        let mut numbers: Vec<u64> = vfs.read_dir(Path::new("/db")).unwrap().iter().filter_map(numbered).collect();
+        numbers.sort_unstable();
+        let newest = format!("/db/OPTIONS-{:06}", numbers.last().unwrap());
+        let text = vfs::read_all(vfs, Path::new(&newest), 1 << 20, IoClass::Other).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let family = |_: &str| FamilyOptions::default();
+        let (file, _) = OptionsFile::read(&text, base::options::DbOptions::default(), &family, false).unwrap();
+        (numbers, file.families.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
+        let other_families = OtherFamilies::OpenWith(Box::default());
+        OpenOptions { vfs, other_families, ..OpenOptions::create_if_missing() }
+    }
+
+    #[test]
+    fn every_change_writes_a_newer_file_and_leaves_the_one_before() {
+        let vfs = MemoryVfs::new(1);
+        let db = Db::open("/db", &options(vfs.clone())).unwrap();
+        let mut last = look(&*vfs);
+        assert_eq!((last.0.len(), &last.1[..]), (1, &["default".to_owned()][..]));
+        let mut changed = |families: &[&str]| {
+            let (numbers, names) = look(&*vfs);
+            assert_eq!(names, families);
+            let [before, newest] = numbers[..] else { panic!("{numbers:?}") };
+            assert!(Some(&before) == last.0.last() && before < newest, "{numbers:?} after {last:?}");
+            last = (numbers, names);
+        };
+        let one = db.create_family("one", FamilyOptions::default()).unwrap();
+        changed(&["default", "one"]);
+        db.create_family("two", FamilyOptions::default()).unwrap();
+        changed(&["default", "one", "two"]);
+        db.set_options(&one, &[("write_buffer_size", "1M")]).unwrap();
+        changed(&["default", "one", "two"]);
+        db.drop_family(&one).unwrap();
+        changed(&["default", "two"]);
+        db.close().unwrap();
+        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        changed(&["default", "two"]);
+    }
+
+    /// The family is there: the MANIFEST has it. So the call succeeds, and the file before is whole.
+    #[test]
+    fn where_it_cannot_be_written_the_change_stands() {
+        for operation in [Operation::Create, Operation::Write, Operation::Sync, Operation::Rename] {
+            let vfs = FaultVfs::new(MemoryVfs::new(1));
+            let db = Db::open("/db", &options(vfs.clone())).unwrap();
+            let before = look(&*vfs);
+            vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(operation).path("dbtmp").sticky());
+            db.create_family("one", FamilyOptions::default()).unwrap();
+            assert_eq!(look(&*vfs), before, "{operation:?}");
+            assert!(vfs.fired() > 0, "{operation:?}");
+            vfs.clear();
+            db.create_family("two", FamilyOptions::default()).unwrap();
+            assert_eq!(look(&*vfs).1, ["default", "one", "two"], "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn a_larger_number_that_a_crash_left_is_not_taken_for_the_newest() {
+        let vfs = MemoryVfs::new(1);
+        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        vfs.write_file(Path::new("/db/OPTIONS-999999"), b"[Version]").unwrap();
+        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        assert_eq!(look(&*vfs).1, ["default"]);
+    }
+}
