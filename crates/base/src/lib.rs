@@ -10,6 +10,7 @@ pub mod cursor;
 pub mod error;
 pub mod extend;
 pub mod key;
+pub mod limits;
 pub mod merge;
 pub mod metrics;
 pub mod options;

@@ -350,6 +350,14 @@ impl Core {
     }
 
     /// # Errors
+    /// `InvalidArgument`: the family is another database's. `Closed`: it was dropped.
+    #[inline]
+    pub fn check_family(&self, family: &Family) -> Result<()> {
+        family.check_home(&self.context)?;
+        family.check_live()
+    }
+
+    /// # Errors
     /// `Closed`: no such family, or it was dropped.
     pub fn family_state<'a>(&self, state: &'a mut State, id: FamilyId) -> Result<&'a mut FamilyState> {
         state.families.get_mut(&id).ok_or_else(|| Error::closed(format!("column family {} was dropped", id.0)))

@@ -175,28 +175,26 @@ impl Db {
         self.core.write_counted(batch, options)
     }
 
+    /// Writes one change; errors as of [`write`](Self::write).
     pub fn put(&self, family: &Family, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
-        self.write_one(options, |batch| batch.put(family.id(), key, value))
+        self.write_one(family, options, |batch| batch.put(family.id(), key, value))
     }
 
     pub fn delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
-        self.write_one(options, |batch| batch.delete(family.id(), key))
+        self.write_one(family, options, |batch| batch.delete(family.id(), key))
     }
 
     /// See [`WriteBatch::single_delete`].
     pub fn single_delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
-        self.write_one(options, |batch| batch.single_delete(family.id(), key))
+        self.write_one(family, options, |batch| batch.single_delete(family.id(), key))
     }
 
     /// Deletes `[start, end)`.
     ///
     /// # Errors
-    /// `InvalidArgument`: `start` is above `end`.
+    /// `InvalidArgument`: `start` comes after `end`.
     pub fn delete_range(&self, family: &Family, start: &[u8], end: &[u8], options: &WriteOptions) -> Result<()> {
-        if family.order().user.compare(start, end).is_gt() {
-            return Err(Error::invalid_argument("delete_range: the start is above the end"));
-        }
-        self.write_one(options, |batch| batch.delete_range(family.id(), start, end))
+        self.write_one(family, options, |batch| batch.delete_range(family.id(), start, end))
     }
 
     /// Adds an operand, to be combined by the family's merge operator when the key is read.
@@ -204,15 +202,17 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: the family has no merge operator.
     pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], options: &WriteOptions) -> Result<()> {
+        family.check_home(&self.core.context)?; // or its operator is not the one that reads would use
         if family.read_context().merge_operator.is_none() {
             let message = format!("column family \"{}\" has no merge operator", family.name());
             return Err(Error::invalid_argument(message));
         }
-        self.write_one(options, |batch| batch.merge(family.id(), key, operand))
+        self.write_one(family, options, |batch| batch.merge(family.id(), key, operand))
     }
 
     /// Writes a batch of one change, in memory that the thread keeps.
-    fn write_one(&self, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
+    fn write_one(&self, family: &Family, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
+        family.check_home(&self.core.context)?;
         thread_local! {
             static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
         }
@@ -231,9 +231,10 @@ impl Db {
     /// The value of a key, or `None`. Values from tables are not copied: they pin their block while they live.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped.
+    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped. `InvalidArgument`: the family or the
+    /// snapshot is another database's.
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Pinned>> {
-        self.check_open(family)?;
+        self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
         let context = family.read_context();
         let look_up = || get::get(&view, context, key, seq, options);
@@ -251,7 +252,7 @@ impl Db {
         keys: &[&[u8]],
         options: &ReadOptions,
     ) -> Result<Vec<Result<Option<Pinned>>>> {
-        self.check_open(family)?;
+        self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
         let context = family.read_context();
         let look_up = || multi_get::multi_get(&view, context, keys, seq, options);
@@ -265,7 +266,7 @@ impl Db {
     /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,
     /// and can outlive the handle.
     pub fn iter(&self, family: &Family, options: &ReadOptions) -> Result<DbIterator> {
-        self.check_open(family)?;
+        self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
         DbIterator::new(Guard::into_inner(view), seq, family.read_context(), options)
     }
@@ -291,11 +292,14 @@ impl Db {
         }
     }
 
-    fn check_open(&self, family: &Family) -> Result<()> {
+    fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
         if self.core.is_closing() {
             return Err(Error::closed("the database is closed"));
         }
-        family.check_live()
+        if options.snapshot.as_ref().is_some_and(|snapshot| !self.core.snapshots.has(snapshot)) {
+            return Err(Error::invalid_argument("the snapshot is of another database").at_path(self.path()));
+        }
+        self.core.check_family(family)
     }
 
     /// The number at or below which everything can be read.

@@ -28,7 +28,7 @@ impl Db {
     ) -> Result<usize> {
         let core = self.core();
         core.check_writable()?;
-        family.check_live()?;
+        core.check_family(family)?;
         let range = KeyRange { order: &family.order().user, start, end };
         loop {
             let dropped = core.tables_in(family, &range);

@@ -10,6 +10,7 @@ use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
 use parking_lot::Mutex;
 
+use crate::context::Context;
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::read::ReadContext;
@@ -22,8 +23,12 @@ use crate::version::version::LEVELS_MAX;
 pub struct Family {
     id: FamilyId,
     name: String,
+    /// The database that it is of.
+    home: Weak<Context>,
     order: InternalOrder,
     options: ArcSwap<FamilyOptions>,
+    /// Held by whoever changes the options: a leaf lock.
+    changing: Mutex<()>,
     maker: MemtableMaker,
     tables: Arc<TableStore>,
     read: ReadContext,
@@ -31,6 +36,8 @@ pub struct Family {
     /// The id of the memtable that writes go to. Changes under the commit lock only, so that whoever holds it knows which
     /// memtable the numbers it gives out belong to; the view may be shown a little later that has it.
     mutable_id: AtomicU64,
+    /// The longest user key that the tables of every level take.
+    key_bytes_max: usize,
     /// The option of that name, where every write can look at it for nothing.
     eager_flush: AtomicBool,
     dropped: AtomicBool,
@@ -53,6 +60,7 @@ impl Drop for WriterWait<'_> {
 
 /// What a family is made of when it is opened or created.
 pub(crate) struct FamilyParts {
+    pub home: Weak<Context>,
     pub id: FamilyId,
     pub name: String,
     pub options: FamilyOptions,
@@ -67,9 +75,12 @@ impl Family {
         Arc::new(Family {
             id: parts.id,
             name: parts.name,
+            home: parts.home,
             order: InternalOrder::new(parts.options.order.clone()),
+            key_bytes_max: parts.options.table_factory.key_bytes_max(),
             eager_flush: AtomicBool::new(parts.options.eager_flush),
             options: ArcSwap::from_pointee(parts.options),
+            changing: Mutex::new(()),
             maker: parts.maker,
             tables: parts.tables,
             read: parts.read,
@@ -90,14 +101,27 @@ impl Family {
         &self.name
     }
 
+    #[inline]
+    pub(crate) fn key_bytes_max(&self) -> usize {
+        self.key_bytes_max
+    }
+
     /// The options as they are now; some can change while the database is open.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.options.load_full()
     }
 
-    pub(crate) fn set_options(&self, options: FamilyOptions) {
+    /// Replaces the options by what `change` makes of them; one change after another, so that none is lost.
+    ///
+    /// # Errors
+    /// Those of `change`: the options are as they were.
+    pub(crate) fn change_options(&self, change: impl FnOnce(&mut FamilyOptions) -> Result<()>) -> Result<()> {
+        let _changing = self.changing.lock();
+        let mut options = (*self.options()).clone();
+        change(&mut options)?;
         self.eager_flush.store(options.eager_flush, Ordering::Relaxed);
         self.options.store(Arc::new(options));
+        Ok(())
     }
 
     /// Whether each write ends with the flush of what it wrote to this family.
@@ -169,6 +193,24 @@ impl Family {
 
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the family is of another database than `home`.
+    #[inline]
+    pub(crate) fn check_home(&self, home: &Arc<Context>) -> Result<()> {
+        // As long as the family lives, no other database can come to lie where its own does, or did.
+        if ptr::eq(self.home.as_ptr(), Arc::as_ptr(home)) { Ok(()) } else { Err(self.of_another(home)) }
+    }
+
+    #[cold]
+    fn of_another(&self, home: &Context) -> Error {
+        let here = home.dir.display();
+        let what = match self.home.upgrade() {
+            Some(of) => format!("is of the database in {}, not of the one in {here}", of.dir.display()),
+            None => format!("is of a database that was closed, not of the one in {here}: take its handle from there"),
+        };
+        Error::invalid_argument(format!("column family \"{}\" {what}", self.name))
     }
 
     /// # Errors

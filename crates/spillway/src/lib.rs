@@ -38,7 +38,7 @@ pub mod version;
 pub mod write;
 
 pub use base::options::{DbOptions, FamilyOptions};
-pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, merge, metrics, options};
+pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};
 pub use compaction::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};

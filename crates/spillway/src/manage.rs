@@ -132,7 +132,7 @@ impl Core {
             return Err(Error::invalid_argument("the default column family cannot be dropped"));
         }
         let mut manifest = self.manifest.lock();
-        family.check_live()?;
+        self.check_family(family)?;
         let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writer.commit(&[edit]).inspect_err(|e| self.fail(e))?;
@@ -166,7 +166,7 @@ impl Core {
     fn seal_families(&self, families: &[&Arc<Family>]) -> Result<Vec<(FamilyId, SeqNo)>> {
         let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
         for family in families {
-            family.check_live()?;
+            self.check_family(family)?;
             goals.push((family.id(), self.seal_for_flush(family)?));
         }
         self.state_changed.notify_all();
@@ -262,14 +262,14 @@ impl Core {
     }
 
     fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
-        family.check_live()?;
-        let mut options = (*family.options()).clone();
-        base::options::set_at_runtime(&mut options, changes)?;
-        for warning in options.settle() {
-            tracing::warn!(warning, family = family.name(), "options");
-        }
-        options.validate()?;
-        family.set_options(options);
+        self.check_family(family)?;
+        family.change_options(|options| {
+            base::options::set_at_runtime(options, changes)?;
+            for warning in options.settle() {
+                tracing::warn!(warning, family = family.name(), "options");
+            }
+            options.validate()
+        })?;
         self.refresh_debt(&self.state.lock());
         self.state_changed.notify_all();
         self.upkeep.raise();

@@ -480,7 +480,7 @@ fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
 }
 
 fn build_family(
-    context: &Context,
+    context: &Arc<Context>,
     tables: Arc<TableStore>,
     (id, name): (FamilyId, &str),
     options: FamilyOptions,
@@ -510,7 +510,8 @@ fn build_family(
     let mutable = context.queue_memtable(memtable);
     mutable.begin_after(through);
     let view = ReadView::new(mutable, Vec::new(), version);
-    Ok(Family::new(FamilyParts { id, name: name.to_owned(), options, maker, tables, read, view }))
+    let (home, name) = (Arc::downgrade(context), name.to_owned());
+    Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
 }
 
 /// Makes a family for a database that is open. Nothing above `last_seq` was written to it.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::limits;
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::{FILE_HEADER_BYTES, RecoveryMode};
@@ -192,7 +193,32 @@ impl<'a> LogReplay<'a> {
         }
     }
 
+    /// Whether an entry is to be left out, being larger than anything that a table can hold: versions before this one
+    /// admitted such, and no flush would ever end. Who only reads has it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is that large, and the recovery mode accepts no loss.
+    fn leaves_out(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<bool> {
+        let Some(error) = limits::check_entry(entry.user_key, entry.value).err().filter(|_| self.may_flush) else {
+            return Ok(false);
+        };
+        if !self.salvages() {
+            let name = self.families.get(&id).map_or("", |family| family.family.name());
+            let what = format!(
+                "column family \"{name}\" cannot be flushed with what the log holds; open for reading to copy the value, \
+                 then once with wal_recovery_mode=kSkipAnyCorruptedRecords, which leaves this entry out"
+            );
+            return Err(error.context(what));
+        }
+        tracing::warn!(%error, "salvage leaves out an entry of a log");
+        self.passed_damage = true;
+        Ok(true)
+    }
+
     fn insert(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<()> {
+        if self.leaves_out(id, entry)? {
+            return Ok(());
+        }
         let Some(family) = self.families.get(&id) else { return Ok(()) };
         let payload_bytes = entry.user_key.len() + entry.value.len();
         let need = family.mutable.room_for(1, payload_bytes);
@@ -331,5 +357,53 @@ mod tests {
         let (mut families, restored) = (BTreeMap::new(), Restored::default());
         let replay = LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored));
         assert_eq!(replay.last_seq, SeqNo(1));
+    }
+
+    /// Has `test` replay into an empty database with one family.
+    fn with_replay(mode: WalRecoveryMode, test: impl FnOnce(&mut LogReplay<'_>)) {
+        let vfs = MemoryVfs::new(1);
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.wal_recovery_mode = mode;
+        let db = Db::open("/db", &options).unwrap();
+        let recovered = recover(&*vfs, Path::new("/db")).unwrap();
+        let family = db.default_family();
+        let state = FamilyState::new(family.clone(), &family.view_full(), SeqNo::ZERO);
+        let mut families = BTreeMap::from([(family.id(), state)]);
+        let restored = Restored::default();
+        test(&mut LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored)));
+    }
+
+    #[test]
+    fn an_entry_that_no_table_can_hold_is_named_and_salvage_leaves_it_out() {
+        let value = vec![0; limits::ENTRY_BYTES_MAX]; // never touched, so never in memory
+        let entry = Entry { user_key: b"huge", seq: SeqNo(1), kind: base::ValueKind::Value, value: &value };
+        with_replay(WalRecoveryMode::PointInTime, |replay| {
+            let error = replay.insert(FamilyId::DEFAULT, &entry).unwrap_err().to_string();
+            assert!(error.contains("\"huge\"") && error.contains("kSkipAnyCorruptedRecords"), "{error}");
+        });
+        with_replay(WalRecoveryMode::SkipAnyCorruptedRecords, |replay| {
+            replay.insert(FamilyId::DEFAULT, &entry).unwrap();
+            assert!(replay.passed_damage, "all is flushed, and the log let go");
+            replay.may_flush = false;
+            assert!(!replay.leaves_out(FamilyId::DEFAULT, &entry).unwrap(), "who only reads has it");
+        });
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_starts_deletes_nothing() {
+        // Versions before this one admitted such in batches.
+        let mut batch = crate::write::batch::WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"b", b"1");
+        batch.delete_range(FamilyId::DEFAULT, b"c", b"a");
+        let mut payload = batch.as_bytes().to_vec();
+        payload[0] = 1; // the first number
+        with_replay(WalRecoveryMode::PointInTime, |replay| {
+            replay.apply(&payload, None).unwrap();
+            let family = &replay.families[&FamilyId::DEFAULT];
+            assert_eq!((family.mutable.memtable().entries(), replay.last_seq), (2, SeqNo(2)));
+            replay.flush_everything(SeqNo(2)).unwrap();
+            let family = &replay.families[&FamilyId::DEFAULT];
+            assert_eq!(family.version.all_files().count(), 1);
+        });
     }
 }

@@ -72,13 +72,15 @@ pub struct StallReport {
 }
 
 impl Db {
-    /// A property as text; `None` for a name that is not one ([`property_names`]).
+    /// A property as text; `None` for a name that is not one ([`property_names`]), and for another database's family.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
+        family.check_home(&self.core().context).ok()?;
         properties::text(self.core(), family, name)
     }
 
-    /// A property that is one number; `None` for a name that is not one of those.
+    /// A property that is one number; `None` for a name that is not one of those, and for another database's family.
     pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
+        family.check_home(&self.core().context).ok()?;
         properties::number(self.core(), family, name)
     }
 
@@ -87,8 +89,11 @@ impl Db {
         self.core().context.statistics.clone()
     }
 
-    /// The family's levels, level 0 first.
+    /// The family's levels, level 0 first; none of another database's family.
     pub fn levels(&self, family: &Family) -> Vec<LevelReport> {
+        if family.check_home(&self.core().context).is_err() {
+            return Vec::new();
+        }
         levels_of(self.core(), family)
     }
 
@@ -112,7 +117,7 @@ impl Db {
     /// # Errors
     /// `Corruption`, `Io`: an index could not be read.
     pub fn approximate_sizes(&self, family: &Family, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
-        family.check_live()?;
+        self.core().check_family(family)?;
         let view = family.view_full();
         let mut sizes = Vec::with_capacity(ranges.len());
         for (start, end) in ranges {

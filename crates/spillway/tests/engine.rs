@@ -205,3 +205,40 @@ fn a_missing_family_that_is_named_twice_is_made_once() {
         db.close().expect("closed");
     }
 }
+
+#[test]
+fn a_range_that_ends_before_it_starts_is_refused_however_it_comes() {
+    let vfs = MemoryVfs::new(1);
+    let backwards = FamilyOptions {
+        order: spillway::UserOrder::by_name("rocksdb.ReverseBytewiseComparator").unwrap(),
+        ..small("skip_list")
+    };
+    let mut options = options(&vfs).family("backwards", backwards);
+    options.db.create_missing_column_families = true;
+    let db = Db::open("/db", &options).unwrap();
+    let write = WriteOptions::default();
+    for (family, start, end) in [("default", b"b", b"a"), ("backwards", b"a", b"b")] {
+        let family = db.family(family).unwrap();
+        db.put(&family, start, b"1", &write).unwrap();
+        let refused = |batch: &WriteBatch| {
+            let error = db.write(batch, &write).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            for named in [family.name(), &start.escape_ascii().to_string(), &end.escape_ascii().to_string()] {
+                assert!(error.to_string().contains(named), "{named}: {error}");
+            }
+        };
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), b"beside", b"1");
+        batch.delete_range(family.id(), start, end);
+        refused(&batch);
+        refused(&WriteBatch::from_bytes(batch.as_bytes().to_vec()).unwrap());
+        db.delete_range(&family, start, end, &write).unwrap_err();
+        // An empty range is none.
+        batch.clear();
+        batch.delete_range(family.id(), start, start);
+        db.write(&batch, &write).unwrap();
+        db.flush(&[&family]).unwrap();
+        let read = |key: &[u8]| db.get(&family, key, &ReadOptions::default()).unwrap();
+        assert_eq!((read(start).as_deref(), read(b"beside").as_deref()), (Some(&b"1"[..]), None));
+    }
+}

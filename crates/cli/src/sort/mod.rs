@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use spillway::vfs::Vfs;
-use spillway::{Error, Result, UserOrder};
+use spillway::{Result, UserOrder, limits};
 use table::sort::{Buffer, RunShape, RunWriter, Sequence, Spill};
 
 use crate::interrupt::Interrupt;
@@ -26,9 +26,6 @@ pub use self::parts::Part;
 
 /// The least memory, in bytes: buffers and blocks of a few KiB.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 10;
-
-/// Key and value together, in bytes: as much as a table takes.
-const RECORD_BYTES_MAX: usize = 4032 << 20;
 
 /// Threads that sort. One thread reads the records, and it does not keep more of them busy.
 const SORTING_THREADS_MAX: usize = 8;
@@ -102,9 +99,7 @@ impl Sorter {
     /// # Errors
     /// `InvalidArgument`: larger than anything that a table can hold. `Closed`: interrupted. `Io`, `NoSpace`: of runs.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if key.len().saturating_add(value.len()) > RECORD_BYTES_MAX {
-            return Err(Error::invalid_argument("a record is larger than what a table can hold: 4032 MiB"));
-        }
+        limits::check_entry(key, value)?;
         if self.records.is_multiple_of(INTERRUPT_CHECK_RECORDS) {
             self.interrupt.check()?;
         }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use base::extend::{CompactionFilter, FilterDecision, MergeOperator};
 use base::key::{SEEK_KIND, append};
+use base::limits;
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, Error, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
 
@@ -317,6 +318,11 @@ impl<C: Cursor> EntryStream<C> {
     fn obey(&mut self, decision: FilterDecision, seq: SeqNo) -> Step {
         match decision {
             FilterDecision::Keep => self.show_value(seq),
+            FilterDecision::ChangeValue(value) if !limits::is_storable(&self.user_key, &value) => {
+                let (key, bytes) = (limits::shown(&self.user_key), value.len());
+                tracing::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
+                self.show_value(seq)
+            }
             FilterDecision::ChangeValue(value) => {
                 let seq = if self.forgets(seq) { SeqNo::ZERO } else { seq };
                 self.set_key_out(seq, ValueKind::Value);

@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 
 use base::cursor::VecCursor;
 use base::key::encode;
+use base::limits::ENTRY_BYTES_MAX;
 
 use super::*;
 use crate::read::get::get;
@@ -140,6 +141,7 @@ impl CompactionFilter for Obedient {
         match value {
             b"drop" => FilterDecision::Remove,
             b"change" => FilterDecision::ChangeValue(b"changed".to_vec()),
+            b"outgrow" => FilterDecision::ChangeValue(outgrown()),
             value => match value.strip_prefix(b"skip-to-") {
                 Some(until) => FilterDecision::RemoveAndSkipUntil(until.to_vec()),
                 None => FilterDecision::Keep,
@@ -152,7 +154,12 @@ impl CompactionFilter for Obedient {
     }
 }
 
-/// Joins, except that "apart" keeps to itself and "fail" cannot be applied.
+/// A value that no table can hold, with any key. Never touched, so never in memory.
+fn outgrown() -> Vec<u8> {
+    vec![0; ENTRY_BYTES_MAX + 1]
+}
+
+/// Joins, except that "apart" keeps to itself, "fail" cannot be applied, and "outgrow" makes more than a table can hold.
 struct Picky;
 
 impl MergeOperator for Picky {
@@ -161,11 +168,19 @@ impl MergeOperator for Picky {
     }
 
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
-        if operands.contains(&&b"fail"[..]) { None } else { Join.full_merge(key, existing, operands) }
+        match operands {
+            _ if operands.contains(&&b"fail"[..]) => None,
+            _ if operands.contains(&&b"outgrow"[..]) => Some(outgrown()),
+            _ => Join.full_merge(key, existing, operands),
+        }
     }
 
     fn partial_merge(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        if newer == b"apart" { None } else { Join.partial_merge(key, older, newer) }
+        match newer {
+            b"apart" => None,
+            b"outgrow" => Some(outgrown()),
+            _ => Join.partial_merge(key, older, newer),
+        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Core {
         options: &CompactRangeOptions,
     ) -> Result<()> {
         self.check_writable()?;
-        family.check_live()?;
+        self.check_family(family)?;
         if let (Some(start), Some(end)) = (start, end)
             && family.order().user.compare(start, end).is_gt()
         {

@@ -24,6 +24,7 @@ impl Db {
     pub fn export_family(&self, family: &Arc<Family>, dir: impl AsRef<Path>) -> Result<Vec<LiveFile>> {
         let core = self.core();
         core.check_writable()?;
+        core.check_family(family)?;
         let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
         self.flush(&[family])?;
         // Pins the tables (Q3).

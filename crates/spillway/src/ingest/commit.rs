@@ -59,6 +59,7 @@ impl Core {
         self.check_writable()?;
         let start = self.context.vfs.now();
         prepared.check_made_for(&self.context)?;
+        batch.map_or(Ok(()), WriteBatch::check_size)?;
         let batch = batch.filter(|batch| !batch.is_empty());
         if prepared.options.ingest_behind && batch.is_some() {
             return Err(Error::invalid_argument("a batch cannot come along with what is ingested from behind"));

@@ -164,7 +164,7 @@ impl Core {
         let _running = RunningPrepare::begin(self)?;
         options.check(requests)?;
         check_requests(requests)?;
-        self.check_families(requests)?;
+        requests.iter().try_for_each(|request| request.family.check_home(&self.context))?;
         progress.check()?;
         let items = items_of(&self.context, requests)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
@@ -184,21 +184,6 @@ impl Core {
         progress.check()?;
         self.check_writable()?;
         Ok(prepared)
-    }
-
-    /// # Errors
-    /// `InvalidArgument`: a family is another database's, or was got before this one was opened.
-    fn check_families(&self, requests: &[IngestRequest]) -> Result<()> {
-        let families = self.families.load();
-        let is_own = |request: &&IngestRequest| families.iter().any(|family| Arc::ptr_eq(family, &request.family));
-        match requests.iter().filter(|request| !request.family.is_dropped()).find(|request| !is_own(request)) {
-            None => Ok(()),
-            Some(IngestRequest { family, .. }) => {
-                let what =
-                    format!("column family \"{}\" is not of this database, or of an earlier opening", family.name());
-                Err(Error::invalid_argument(what))
-            }
-        }
     }
 
     fn assemble(

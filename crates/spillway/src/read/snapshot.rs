@@ -61,6 +61,11 @@ impl SnapshotList {
         CapturedSnapshots { snapshots, visible: visible() }
     }
 
+    /// Whether the snapshot was taken of this database.
+    pub fn has(&self, snapshot: &Snapshot) -> bool {
+        Arc::ptr_eq(&self.live, &snapshot.registration.list.live)
+    }
+
     pub fn count(&self) -> usize {
         self.live.lock().by_seq.len()
     }

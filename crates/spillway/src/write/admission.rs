@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
+use base::limits;
 use base::{Error, ErrorKind, FamilyId, Result};
 use crossbeam_utils::Backoff;
 use smallvec::SmallVec;
@@ -105,18 +106,15 @@ pub(crate) fn release_views(parts: &mut Parts<'_>) {
 /// Takes a batch apart by family and checks it.
 ///
 /// # Errors
-/// `InvalidArgument`: a field too long, an unknown family. `Closed`: a dropped one.
+/// `InvalidArgument`: a key too long, a range that ends before it starts, an unknown family. `Closed`: a dropped one.
 pub(crate) fn summarise<'a>(batch: &'a WriteBatch, set: &'a FamilySet, options: &WriteOptions) -> Result<Parts<'a>> {
-    if batch.is_oversized() {
-        return Err(Error::invalid_argument("a key or a value of the batch is longer than 4 GiB less nine bytes"));
-    }
     let mut parts: Parts<'a> = SmallVec::new();
     for record in batch.iter() {
         let record = record?;
         match parts.iter_mut().find(|part| part.family.id() == record.family) {
-            Some(part) => part.add(&record),
+            Some(part) => part.add(&record)?,
             None => match live_family(set, record.family) {
-                Ok(family) => parts.push(Part::of(family, &record)),
+                Ok(family) => parts.push(Part::of(family, &record)?),
                 Err(_) if options.ignore_missing_column_families => {}
                 Err(e) => return Err(e),
             },
@@ -132,8 +130,24 @@ fn live_family(set: &FamilySet, id: FamilyId) -> Result<&Arc<Family>> {
     Ok(family)
 }
 
+#[cold]
+fn key_too_long(family: &Family, key: &[u8]) -> Error {
+    let (name, key, bytes_max) = (family.name(), limits::shown(key), family.key_bytes_max());
+    Error::invalid_argument(format!(
+        "key {key} is too long for the tables of column family \"{name}\": {bytes_max} bytes at most (table_factory)"
+    ))
+}
+
+#[cold]
+fn inverted_range(family: &Family, start: &[u8], end: &[u8]) -> Error {
+    let (name, start, end) = (family.name(), limits::shown(start), limits::shown(end));
+    Error::invalid_argument(format!(
+        "delete_range in column family \"{name}\": the start {start} comes after the end {end}"
+    ))
+}
+
 impl<'a> Part<'a> {
-    fn of(family: &'a Arc<Family>, record: &BatchRecord<'a>) -> Self {
+    fn of(family: &'a Arc<Family>, record: &BatchRecord<'a>) -> Result<Self> {
         let mut part = Part {
             family,
             view: Some(family.view()),
@@ -145,16 +159,25 @@ impl<'a> Part<'a> {
             smallest: record.key,
             largest: record.key,
         };
-        part.add(record);
-        part
+        part.add(record)?;
+        Ok(part)
     }
 
-    fn add(&mut self, record: &BatchRecord<'a>) {
+    fn add(&mut self, record: &BatchRecord<'a>) -> Result<()> {
+        if record.key.len() > self.family.key_bytes_max() {
+            return Err(key_too_long(self.family, record.key));
+        }
         self.entries += 1;
         self.payload_bytes += record.key.len() + record.value.len();
         self.referring_bytes += record.key.len() + stored_value_bytes_max(record.kind, record.value.len());
         let order = &self.family.order().user;
-        let end = if record.kind == base::ValueKind::RangeDeletion { record.value } else { record.key };
+        let mut end = record.key;
+        if record.kind == base::ValueKind::RangeDeletion {
+            end = record.value;
+            if order.compare(record.key, end).is_gt() {
+                return Err(inverted_range(self.family, record.key, end));
+            }
+        }
         // A part's first key is its bounds already: a comparator that is a function of C is not asked for nothing.
         if !std::ptr::eq(record.key, self.smallest) && order.compare(record.key, self.smallest).is_lt() {
             self.smallest = record.key;
@@ -162,6 +185,7 @@ impl<'a> Part<'a> {
         if !std::ptr::eq(end, self.largest) && order.compare(end, self.largest).is_gt() {
             self.largest = end;
         }
+        Ok(())
     }
 
     /// What the part takes in a memtable of its own, at the worst.

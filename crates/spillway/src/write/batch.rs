@@ -2,13 +2,14 @@
 //! batch is encoded once and its bytes go to the log as they are.
 
 use base::coding::{Reader, decode_u32, decode_u64, put_prefixed, put_varint32};
+use base::limits::{self, ENTRY_BYTES_MAX};
 use base::{Error, FamilyId, Result, SeqNo, ValueKind};
 
 /// Bytes before the first record.
 pub const HEADER_BYTES: usize = 12;
 
-/// The longest key or value. Lengths are varint32, and an internal key adds eight bytes.
-pub const FIELD_BYTES_MAX: usize = u32::MAX as usize - base::key::TRAILER_BYTES;
+/// Bytes of an encoded batch at the most: it is one record of a log.
+const BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX;
 
 /// Record tags that have no `ValueKind`. The tags of families other than the default one are separate.
 mod tag {
@@ -45,24 +46,38 @@ fn kind_of_tag(byte: u8) -> Option<(ValueKind, bool)> {
 }
 
 /// Changes that are applied together: all of them or none, across families.
+///
+/// Families go by their ids, and a batch does not know for which database it is: to fill it with ids of one and to write it
+/// to another changes the families that have these ids there.
+///
+/// A change larger than anything that a table can hold ([`ENTRY_BYTES_MAX`](base::limits::ENTRY_BYTES_MAX)) is not added;
+/// to write the batch then fails, unless it is rolled back to a savepoint from before.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     bytes: Vec<u8>,
     count: u32,
-    /// A key or value was longer than `FIELD_BYTES_MAX`: the batch cannot be written.
-    oversized: bool,
+    /// Why a change was left out: the batch cannot be written.
+    left_out: Option<LeftOut>,
     savepoints: Vec<Savepoint>,
+}
+
+/// Why a change is not in the batch that it was added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeftOut {
+    EntryTooLarge,
+    TooManyChanges,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Savepoint {
     len: usize,
     count: u32,
+    left_out: Option<LeftOut>,
 }
 
 impl Default for WriteBatch {
     fn default() -> Self {
-        WriteBatch { bytes: vec![0; HEADER_BYTES], count: 0, oversized: false, savepoints: Vec::new() }
+        WriteBatch { bytes: vec![0; HEADER_BYTES], count: 0, left_out: None, savepoints: Vec::new() }
     }
 }
 
@@ -75,18 +90,20 @@ impl WriteBatch {
     ///
     /// # Errors
     /// `Corruption`: the bytes are not a batch, or its count lies. `Unsupported`: a record this version cannot apply.
+    /// `InvalidArgument`: a change larger than anything that a table can hold.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         let reader = BatchReader::new(&bytes)?;
         let count = reader.declared_count();
         let mut records = 0u64;
         for record in reader {
-            record?;
+            let record = record?;
+            limits::check_entry(record.key, record.value)?;
             records += 1;
         }
         if records != u64::from(count) {
             return Err(Error::corruption(format!("a write batch says {count} records and holds {records}")));
         }
-        Ok(WriteBatch { bytes, count, oversized: false, savepoints: Vec::new() })
+        Ok(WriteBatch { bytes, count, left_out: None, savepoints: Vec::new() })
     }
 
     /// The encoded batch; its sequence number is set when it is committed.
@@ -116,7 +133,7 @@ impl WriteBatch {
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
         self.set_count(0);
-        self.oversized = false;
+        self.left_out = None;
         self.savepoints.clear();
     }
 
@@ -142,15 +159,20 @@ impl WriteBatch {
         self.add(family, ValueKind::RangeDeletion, start, Some(end));
     }
 
-    /// Puts a blob into the log that changes nothing in the database.
+    /// Puts a blob into the log, beside the changes, that changes nothing in the database. One without changes is not logged.
     pub fn put_log_data(&mut self, blob: &[u8]) {
+        if blob.len() > ENTRY_BYTES_MAX {
+            self.left_out = Some(LeftOut::EntryTooLarge);
+            return;
+        }
         self.bytes.push(tag::LOG_DATA);
         put_prefixed(&mut self.bytes, blob);
     }
 
     /// Marks a state to which [`rollback_to_savepoint`](Self::rollback_to_savepoint) returns.
     pub fn set_savepoint(&mut self) {
-        self.savepoints.push(Savepoint { len: self.bytes.len(), count: self.count });
+        let savepoint = Savepoint { len: self.bytes.len(), count: self.count, left_out: self.left_out };
+        self.savepoints.push(savepoint);
     }
 
     /// Takes back what was added since the last savepoint, and the savepoint itself. False where there is none.
@@ -158,6 +180,7 @@ impl WriteBatch {
         let Some(savepoint) = self.savepoints.pop() else { return false };
         self.bytes.truncate(savepoint.len);
         self.set_count(savepoint.count);
+        self.left_out = savepoint.left_out;
         true
     }
 
@@ -170,14 +193,34 @@ impl WriteBatch {
         BatchReader { rest: Reader::new(self.body()), seq: SeqNo::ZERO, count: self.count, failed: false }
     }
 
-    /// True where a key or value was too long to encode; writing the batch will fail.
+    /// True where a change was too large, or one too many, and was left out; writing the batch will fail.
     pub fn is_oversized(&self) -> bool {
-        self.oversized
+        self.left_out.is_some()
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the batch cannot be written, by its size or that of a change.
+    pub(crate) fn check_size(&self) -> Result<()> {
+        let what = match self.left_out {
+            Some(LeftOut::EntryTooLarge) => {
+                format!("a change of the batch is too large: a key and its value have {ENTRY_BYTES_MAX} bytes at most")
+            }
+            Some(LeftOut::TooManyChanges) => format!("a batch has {} changes at most", u32::MAX),
+            None if self.bytes.len() as u64 > BATCH_BYTES_MAX => {
+                format!("the batch has {} bytes; {BATCH_BYTES_MAX} is the most: write it in parts", self.bytes.len())
+            }
+            None => return Ok(()),
+        };
+        Err(Error::invalid_argument(what))
     }
 
     fn add(&mut self, family: FamilyId, kind: ValueKind, key: &[u8], value: Option<&[u8]>) {
-        if key.len().max(value.map_or(0, <[u8]>::len)) > FIELD_BYTES_MAX || self.count == u32::MAX {
-            self.oversized = true;
+        if !limits::is_storable(key, value.unwrap_or_default()) {
+            self.left_out = Some(LeftOut::EntryTooLarge);
+            return;
+        }
+        if self.count == u32::MAX {
+            self.left_out = Some(LeftOut::TooManyChanges);
             return;
         }
         if family == FamilyId::DEFAULT {
@@ -361,5 +404,51 @@ mod tests {
         let mut unknown = batch.as_bytes().to_vec();
         unknown[HEADER_BYTES] = 0x16;
         assert_eq!(WriteBatch::from_bytes(unknown).expect_err("wide column").kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn what_no_table_can_hold_is_left_out_and_the_batch_refused() {
+        let mut large = vec![0; ENTRY_BYTES_MAX + 1]; // never touched, so never in memory
+        type Add = fn(&mut WriteBatch, &[u8]);
+        let adds: [Add; 6] = [
+            |batch, large| batch.put(FamilyId::DEFAULT, b"", large),
+            |batch, large| batch.put(FamilyId(1), large, b""),
+            |batch, large| batch.put(FamilyId(1), b"key", &large[3..]),
+            |batch, large| batch.merge(FamilyId::DEFAULT, b"", large),
+            |batch, large| batch.delete_range(FamilyId::DEFAULT, b"", large),
+            |batch, large| batch.put_log_data(large),
+        ];
+        for (i, add) in adds.iter().enumerate() {
+            let mut batch = WriteBatch::new();
+            batch.put(FamilyId::DEFAULT, b"k", b"");
+            batch.set_savepoint();
+            add(&mut batch, &large);
+            let error = batch.check_size().expect_err("too large");
+            assert!(error.to_string().contains(&ENTRY_BYTES_MAX.to_string()), "{i}: {error}");
+            assert!((batch.count(), batch.is_oversized()) == (1, true) && batch.len() < 100, "{i}");
+            assert!(batch.rollback_to_savepoint() && !batch.is_oversized(), "{i}: taken back");
+            batch.check_size().expect("as before");
+        }
+        // The same as bytes: a value, all zeros, of one byte more than fits.
+        let mut head = header(SeqNo(1), 1).to_vec();
+        head.extend([ValueKind::Value as u8, 0]);
+        base::coding::put_varint64(&mut head, ENTRY_BYTES_MAX as u64 + 1);
+        large = vec![0; head.len() + ENTRY_BYTES_MAX + 1];
+        large[..head.len()].copy_from_slice(&head);
+        assert_eq!(WriteBatch::from_bytes(large).expect_err("too large").kind(), ErrorKind::InvalidArgument);
+    }
+
+    #[test]
+    fn a_batch_larger_than_a_record_is_refused() {
+        let value_bytes = 3 << 30;
+        let mut head = header(SeqNo(1), 2).to_vec();
+        let mut value = vec![ValueKind::Value as u8, 0];
+        base::coding::put_varint64(&mut value, value_bytes as u64);
+        head.extend(&value);
+        let mut bytes = vec![0; HEADER_BYTES + 2 * (value.len() + value_bytes)]; // all but two pages are never touched
+        bytes[..head.len()].copy_from_slice(&head);
+        bytes[head.len() + value_bytes..][..value.len()].copy_from_slice(&value);
+        let batch = WriteBatch::from_bytes(bytes).expect("each change fits");
+        assert!(batch.check_size().expect_err("too large").to_string().contains(&u32::MAX.to_string()));
     }
 }

@@ -1,5 +1,6 @@
 //! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
@@ -8,7 +9,8 @@ use log::RecordKind;
 use memtable::Entry;
 use smallvec::SmallVec;
 
-use crate::core::Core;
+use crate::core::{Core, FamilySet};
+use crate::family::Family;
 use crate::ingest::latch::{Clearance, KeyRange};
 use crate::ingest::waits::IngestNumbers;
 use crate::write::admission::{self, Part, Parts, Waiter};
@@ -52,9 +54,10 @@ impl Core {
                 "a write cannot be synced (sync) and not logged (disable_wal) at once",
             ));
         }
+        batch.check_size()?;
         let set = self.families.load();
         if batch.is_empty() {
-            return Ok(self.pipeline.visible());
+            return self.write_nothing(&set, options);
         }
         self.wait_for_debt(batch.len(), options)?;
         if batch.len() as u64 > self.context.options.large_batch_bytes {
@@ -89,6 +92,22 @@ impl Core {
         self.flush_written(&parts, last, options)?;
         if options.sync {
             self.sync_write(given.log_end)?;
+        }
+        self.drive_if_inline();
+        Ok(last)
+    }
+
+    /// What a batch without changes does: with `sync` all that was written before it survives power loss from then on, as
+    /// after [`sync_log`](crate::Db::sync_log); with `flush_after` it is in tables, whatever family it went to.
+    #[cold]
+    fn write_nothing(&self, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
+        let last = self.pipeline.visible();
+        if options.flush_after {
+            let families: Vec<&Arc<Family>> = set.iter().filter(|family| !family.is_dropped()).collect();
+            self.flush_families(&families)?;
+        }
+        if options.sync {
+            self.sync_write(self.pipeline.published_log())?;
         }
         self.drive_if_inline();
         Ok(last)

@@ -165,7 +165,7 @@ impl TableBuilder for AutoSortTableBuilder {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        self.config.check_entry(internal_key, value, &entry)?;
+        self.config.check_entry(value, &entry)?;
         let added = self.add_record(internal_key, value).map_err(|e| e.at_path(&self.settings.spill_dir));
         self.failed = added.is_err();
         added

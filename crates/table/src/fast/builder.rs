@@ -18,9 +18,6 @@ use crate::properties::Properties;
 use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
 use crate::{TableBuilder, TableSummary, tombstones};
 
-/// Of a key: nodes hold some keys whole, and their sizes have 32 bits.
-const KEY_BYTES_MAX: usize = 16 << 20;
-
 /// Bytes of checksums, properties and footer, about.
 const TAIL_BYTES: u64 = 1500;
 
@@ -74,14 +71,12 @@ impl FastTableBuilder {
         })
     }
 
-    fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+    fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::invalid_argument("a key too large for a fast table: 16 MiB at most"));
-        }
-        self.config.check_entry(key, value, entry)
+        self.config.check_short_key(entry.user_key)?;
+        self.config.check_entry(value, entry)
     }
 
     #[inline]
@@ -186,7 +181,7 @@ impl FastTableBuilder {
 impl TableBuilder for FastTableBuilder {
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let entry = self.config.point_entry(internal_key)?;
-        self.check_entry(internal_key, value, &entry)?;
+        self.check_entry(value, &entry)?;
         let added = self.add_entry(internal_key, value, &entry);
         self.failed = added.is_err();
         added
@@ -194,7 +189,7 @@ impl TableBuilder for FastTableBuilder {
 
     fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
-        self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
+        self.check_entry(&tombstone.end, &entry)?;
         let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
         entry.encode_to(&mut key);
         self.count(&entry, &key, &tombstone.end);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
 use base::key::{self, ParsedKey};
+use base::limits::{self, SHORT_KEY_BYTES_MAX};
 use base::options::{ChecksumKind, CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
 use vfs::IoClass;
@@ -13,9 +14,6 @@ use vfs::IoClass;
 use crate::footer::{FORMAT_VERSION_MIN, FORMAT_VERSION_WRITTEN_MAX};
 use crate::index::IndexFormat;
 use crate::properties::{ExternalFile, Properties};
-
-/// Key and value together. Offsets in a block have 32 bits; the rest is for what a block may hold before its last entry.
-const ENTRY_BYTES_MAX: usize = (4 << 30) - (64 << 20);
 
 /// Everything a table builder is told.
 #[derive(Clone)]
@@ -84,16 +82,29 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: an entry that this table cannot hold.
+    /// `InvalidArgument`: an entry that this table cannot hold. Writes refuse such at admission; one that an earlier version
+    /// took is named, for whoever deletes it.
     #[inline]
-    pub(crate) fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
-        if key.len() + value.len() > ENTRY_BYTES_MAX {
-            return Err(Error::invalid_argument("an entry too large for a block: 4032 MiB at most"));
-        }
+    pub(crate) fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+        limits::check_entry(entry.user_key, value)?;
         if self.ingestable && entry.seq != SeqNo::ZERO {
             return Err(Error::invalid_argument("the keys of a table to be ingested have sequence number 0"));
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a key too long for the tables that keep keys short.
+    #[inline]
+    pub(crate) fn check_short_key(&self, user_key: &[u8]) -> Result<()> {
+        if user_key.len() <= SHORT_KEY_BYTES_MAX {
+            return Ok(());
+        }
+        let what = format!(
+            "key {} is too long for the family's table_factory: {SHORT_KEY_BYTES_MAX} bytes at most; BlockBasedTable takes it",
+            limits::shown(user_key)
+        );
+        Err(Error::invalid_argument(what))
     }
 
     /// Where `user_key` stands to that of `last_key`, the internal key added last; empty before the first.

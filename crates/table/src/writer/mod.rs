@@ -102,11 +102,11 @@ impl BlockBasedTableBuilder {
         self.seqs = Some((smallest.min(entry.seq), largest.max(entry.seq)));
     }
 
-    fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+    fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        self.config.check_entry(key, value, entry)
+        self.config.check_entry(value, entry)
     }
 
     fn add_entry(&mut self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
@@ -154,7 +154,7 @@ fn new_block(config: &TableBuilderConfig) -> BlockBuilder {
 impl TableBuilder for BlockBasedTableBuilder {
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let entry = self.config.point_entry(internal_key)?;
-        self.check_entry(internal_key, value, &entry)?;
+        self.check_entry(value, &entry)?;
         let added = self.add_entry(internal_key, value, &entry);
         self.failed = added.is_err();
         added
@@ -162,7 +162,7 @@ impl TableBuilder for BlockBasedTableBuilder {
 
     fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
-        self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
+        self.check_entry(&tombstone.end, &entry)?;
         let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
         entry.encode_to(&mut key);
         self.count(&entry, &key, &tombstone.end);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::key::{self, ParsedKey};
+use base::limits::SHORT_KEY_BYTES_MAX;
 use base::tombstone::RangeTombstone;
 use base::{Error, Result, SeqNo, ValueKind};
 use vfs::{AppendFile, Vfs};
@@ -15,8 +16,8 @@ use crate::properties::Properties;
 use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
 use crate::{TableBuilder, TableSummary};
 
-/// Of a key: separators hold some keys whole.
-pub(super) const KEY_BYTES_MAX: usize = 16 << 20;
+/// Of an internal key.
+pub(super) const KEY_BYTES_MAX: usize = SHORT_KEY_BYTES_MAX + key::TRAILER_BYTES;
 
 /// Memory where nothing else is said.
 pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;
@@ -80,14 +81,12 @@ impl ZipTableBuilder {
         })
     }
 
-    fn check_entry(&self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
+    fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         if self.failed {
             return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
         }
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::invalid_argument("a key too large for a zip table: 16 MiB at most"));
-        }
-        self.config.check_entry(key, value, entry)
+        self.config.check_short_key(entry.user_key)?;
+        self.config.check_entry(value, entry)
     }
 
     fn count(&mut self, entry: &ParsedKey<'_>, key: &[u8], value: &[u8]) {
@@ -124,7 +123,7 @@ impl ZipTableBuilder {
 impl TableBuilder for ZipTableBuilder {
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let entry = self.config.point_entry(internal_key)?;
-        self.check_entry(internal_key, value, &entry)?;
+        self.check_entry(value, &entry)?;
         let added = self.add_entry(internal_key, value, &entry);
         self.failed = added.is_err();
         added
@@ -132,7 +131,7 @@ impl TableBuilder for ZipTableBuilder {
 
     fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
-        self.check_entry(&tombstone.start, &tombstone.end, &entry)?;
+        self.check_entry(&tombstone.end, &entry)?;
         let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
         entry.encode_to(&mut key);
         self.count(&entry, &key, &tombstone.end);

@@ -1,9 +1,10 @@
-//! Merge operands: those of one stripe become one entry where the operator can make one.
+//! Merge operands: those of one stripe become one entry where the operator can make one that a table can hold.
 
 use std::sync::Arc;
 
 use base::extend::{FilterDecision, MergeOperator};
 use base::key::encode;
+use base::limits::is_storable;
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
 use super::{EntryStream, Shown, Step, bad_entry};
@@ -90,13 +91,14 @@ impl<C: Cursor> EntryStream<C> {
             Base::Nothing | Base::Entry(..) => None,
         };
         let oldest_first: Vec<&[u8]> = operands.iter().rev().map(|(_, operand)| operand.as_slice()).collect();
-        if let Some(merged) = operator.full_merge(&self.user_key, existing, &oldest_first) {
+        let merged = operator.full_merge(&self.user_key, existing, &oldest_first);
+        if let Some(merged) = merged.filter(|merged| is_storable(&self.user_key, merged)) {
             self.drops.merged += operands.len() as u64 - 1 + u64::from(matches!(base, Base::Entry(..)));
             let seq = if self.forgets(newest) { SeqNo::ZERO } else { newest };
             self.push(seq, ValueKind::Value, merged);
             return;
         }
-        // Kept as they are: the read that needs them fails and names the operator.
+        // Kept as they are: a read that needs them merges them again, however large that is, or fails and names the operator.
         for (seq, operand) in operands {
             self.push(seq, ValueKind::Merge, operand);
         }
@@ -111,6 +113,7 @@ impl<C: Cursor> EntryStream<C> {
         for (seq, operand) in operands.into_iter().rev() {
             if let Some((older_seq, older)) = combined.last_mut()
                 && let Some(both) = operator.partial_merge(&self.user_key, older, &operand)
+                && is_storable(&self.user_key, &both)
             {
                 (*older_seq, *older) = (seq, both);
                 self.drops.merged += 1;

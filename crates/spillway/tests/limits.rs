@@ -1,0 +1,125 @@
+//! What is too large for any table is refused before anything of it is written, and the database goes on. Large values are
+//! zeros that nobody touches: they are never in memory.
+
+use std::sync::Arc;
+
+use spillway::extend::MergeOperator;
+use spillway::limits::{ENTRY_BYTES_MAX, SHORT_KEY_BYTES_MAX};
+use spillway::options::{TableFactory, TableKind};
+use spillway::{
+    CompactRangeOptions, Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions,
+    ReadOptions, Result, TableWriter, WriteBatch, WriteOptions,
+};
+use vfs::{MemoryVfs, Vfs};
+
+/// Operands and values become one value that no table can hold, whatever they are.
+struct Swells;
+
+impl MergeOperator for Swells {
+    fn name(&self) -> &str {
+        "swells"
+    }
+
+    fn full_merge(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]]) -> Option<Vec<u8>> {
+        Some(vec![0; ENTRY_BYTES_MAX + 1])
+    }
+
+    fn partial_merge(&self, _: &[u8], _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
+        Some(vec![0; ENTRY_BYTES_MAX + 1])
+    }
+}
+
+fn merging() -> FamilyOptions {
+    FamilyOptions { merge_operator: Some(Arc::new(Swells)), ..FamilyOptions::default() }
+}
+
+fn open(vfs: &Arc<MemoryVfs>, family: FamilyOptions) -> Db {
+    let mut options = OpenOptions { vfs: vfs.clone() as Arc<dyn Vfs>, ..OpenOptions::create_if_missing() };
+    options.db.log_file_bytes = 64 << 10;
+    Db::open("/db", &options.family("default", family)).expect("done")
+}
+
+fn value_bytes(db: &Db, key: &[u8]) -> Option<usize> {
+    db.get(&db.default_family(), key, &ReadOptions::default()).expect("done").map(|value| value.len())
+}
+
+#[track_caller]
+fn refused<T>(result: Result<T>, limit: usize) {
+    let error = result.err().expect("refused");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.to_string().contains(&limit.to_string()), "the limit is not named: {error}");
+}
+
+#[test]
+fn an_entry_that_no_table_can_hold_is_refused_in_every_way_in() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, merging());
+    let (family, write, large) = (db.default_family(), WriteOptions::default(), vec![0; ENTRY_BYTES_MAX + 1]);
+    for options in [write, WriteOptions { disable_wal: true, ..write }] {
+        refused(db.put(&family, b"k", &large, &options), ENTRY_BYTES_MAX);
+        refused(db.put(&family, &large, b"", &options), ENTRY_BYTES_MAX);
+        refused(db.merge(&family, b"k", &large, &options), ENTRY_BYTES_MAX);
+        refused(db.delete_range(&family, b"", &large, &options), ENTRY_BYTES_MAX);
+    }
+    let mut table = TableWriter::create(vfs.clone(), "/out.sst", &merging()).unwrap();
+    refused(table.put(b"k", &large), ENTRY_BYTES_MAX);
+    table.put(b"k", b"1").unwrap();
+    let table = table.finish().unwrap().path;
+    let (mut alone, mut beside) = (WriteBatch::new(), WriteBatch::new());
+    alone.put(family.id(), b"k", &large);
+    beside.put(family.id(), b"beside", b"1");
+    beside.put(family.id(), b"k", &large);
+    for batch in [alone, beside] {
+        refused(db.write(&batch, &write), ENTRY_BYTES_MAX);
+        let request = IngestRequest::new(family.clone(), vec![table.clone()]);
+        let prepared = db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).unwrap();
+        refused(db.write_with_ingest(&batch, prepared), ENTRY_BYTES_MAX);
+    }
+    assert_eq!((value_bytes(&db, b"beside"), value_bytes(&db, b"k")), (None, None), "nothing of a refused batch");
+    db.put(&family, b"goes on", b"1", &write).unwrap();
+    db.flush(&[&family]).unwrap();
+}
+
+#[test]
+fn a_key_is_refused_that_the_familys_tables_cannot_hold() {
+    let (longest, too_long) = (vec![b'k'; SHORT_KEY_BYTES_MAX], vec![b'k'; SHORT_KEY_BYTES_MAX + 1]);
+    let put_and_flush = |factory: TableFactory, key: &[u8]| {
+        let db = open(&MemoryVfs::new(1), FamilyOptions { table_factory: factory, ..FamilyOptions::default() });
+        let (family, write) = (db.default_family(), WriteOptions { disable_wal: true, ..WriteOptions::default() });
+        db.put(&family, key, b"1", &write)?;
+        db.flush(&[&family])?;
+        assert_eq!(value_bytes(&db, key), Some(1));
+        Ok(())
+    };
+    let zip_below = vec![TableKind::BlockBased, TableKind::Zip(Default::default())];
+    let zip_below = TableFactory::by_level(TableKind::BlockBased, zip_below).unwrap();
+    refused(put_and_flush(TableKind::SingleFast.into(), &too_long), SHORT_KEY_BYTES_MAX);
+    refused(put_and_flush(zip_below, &too_long), SHORT_KEY_BYTES_MAX);
+    put_and_flush(TableKind::SingleFast.into(), &longest).unwrap();
+    put_and_flush(TableKind::BlockBased.into(), &too_long).unwrap();
+}
+
+#[test]
+fn operands_stay_apart_whose_result_no_table_can_hold() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, merging());
+    let (family, write) = (db.default_family(), WriteOptions::default());
+    db.put(&family, b"k", b"base", &write).unwrap();
+    for operand in [b"1", b"2", b"3"] {
+        db.merge(&family, b"k", operand, &write).unwrap();
+        db.merge(&family, b"alone", operand, &write).unwrap();
+    }
+    db.flush(&[&family]).unwrap();
+    db.compact_range(&family, None, None, &CompactRangeOptions::default()).unwrap();
+    db.close().unwrap();
+    let db = open(&vfs, merging());
+    let family = db.default_family();
+    assert_eq!(value_bytes(&db, b"k"), Some(ENTRY_BYTES_MAX + 1), "a read merges them, however large that is");
+    assert_eq!(value_bytes(&db, b"alone"), Some(ENTRY_BYTES_MAX + 1));
+    // The way out.
+    db.put(&family, b"k", b"small again", &write).unwrap();
+    db.delete(&family, b"alone", &write).unwrap();
+    db.flush(&[&family]).unwrap();
+    db.compact_range(&family, None, None, &CompactRangeOptions::default()).unwrap();
+    assert_eq!((value_bytes(&db, b"k"), value_bytes(&db, b"alone")), (Some(11), None));
+}
