@@ -4,9 +4,12 @@
 //! left by another log, copied from elsewhere or made up by whoever chooses the values never pass for a record here.
 //! The payload's checksum goes on from it, so that one pass yields both. Keeps B1: what is decoded is checked first.
 
+use std::path::Path;
+
 use base::FileNumber;
 use base::checksum::{crc32c, crc32c_append};
 use base::coding::Reader;
+use vfs::Vfs;
 
 /// First bytes of every log.
 const MAGIC: [u8; 8] = *b"SPILWLOG";
@@ -88,8 +91,8 @@ impl Frontiers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub number: u64,
-    /// The boot of the machine on which the log was written; 0 where that was not known.
-    pub boot: u64,
+    /// The page cache through which the log is written: the boot of the machine and the mount; 0 where that was not known.
+    pub page_cache: u64,
     pub salt: u64,
     /// As known when the log was created; they lie in earlier logs.
     pub earlier: Frontiers,
@@ -111,7 +114,7 @@ impl FileHeader {
         let mut bytes = [0; FILE_HEADER_BYTES as usize];
         let words = [
             self.number,
-            self.boot,
+            self.page_cache,
             self.salt,
             self.earlier.synced.log.0,
             self.earlier.synced.offset,
@@ -153,11 +156,11 @@ impl FileHeader {
             return Ok(Err(BadHeader::Version(version)));
         }
         let mut word = || reader.u64("header");
-        let (number, boot, salt) = (word()?, word()?, word()?);
+        let (number, page_cache, salt) = (word()?, word()?, word()?);
         let synced = Position { log: FileNumber(word()?), offset: word()? };
         let published = Position { log: FileNumber(word()?), offset: word()? };
         let predecessor = word()?;
-        Ok(Ok(FileHeader { number, boot, salt, earlier: Frontiers { synced, published }, predecessor }))
+        Ok(Ok(FileHeader { number, page_cache, salt, earlier: Frontiers { synced, published }, predecessor }))
     }
 
     /// The seed of this log's record checksums.
@@ -166,15 +169,12 @@ impl FileHeader {
     }
 }
 
-/// A number that stands for the boot; 0 for an unknown one, which equals no other.
-pub(crate) fn boot_hash(boot_id: &str) -> u64 {
-    if boot_id.is_empty() {
-        return 0;
-    }
-    // FNV-1a: only equality matters, between boots of one machine.
-    let hash = boot_id
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+/// A number that stands for the page cache over the file at `path`; 0 for an unknown one, which equals no other.
+pub(crate) fn page_cache_hash(vfs: &dyn Vfs, path: &Path) -> u64 {
+    let Some(id) = vfs.page_cache_id(path) else { return 0 };
+    // FNV-1a: only equality matters, between boots and mounts of one machine.
+    let hash =
+        id.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     hash.max(1)
 }
 
@@ -354,7 +354,7 @@ mod tests {
     fn a_file_header_of_another_version_is_told_from_damage() {
         let position = |log, offset| Position { log: FileNumber(log), offset };
         let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
-        let header = FileHeader { number: 3, boot: 4, salt: 5, earlier, predecessor: 2 };
+        let header = FileHeader { number: 3, page_cache: 4, salt: 5, earlier, predecessor: 2 };
         let mut bytes = header.encode();
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
         assert_eq!(FileHeader::decode(&[0; 128]), Err(BadHeader::Blank));

@@ -17,7 +17,7 @@ use vfs::Vfs;
 use crate::backing::{Backing, BackingChoice};
 use crate::format::{
     EncodedHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
-    RecordKind, SmallRecord, boot_hash, record_bytes,
+    RecordKind, SmallRecord, page_cache_hash, record_bytes,
 };
 
 /// The unit in which files are allocated and mapped.
@@ -127,9 +127,10 @@ impl LogFile {
         let capacity = config.capacity_bytes.clamp(PAGE_BYTES, SEALED / 2).next_multiple_of(PAGE_BYTES);
         let extent = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
         let salt = vfs.random_u64();
+        let backing = Backing::create(vfs, path, config.backing, capacity)?;
         let header = FileHeader {
             number: number.0,
-            boot: boot_hash(&vfs.boot_id()),
+            page_cache: page_cache_hash(vfs, path),
             salt,
             earlier: config.earlier,
             predecessor: config.predecessor.unwrap_or_default().0,
@@ -140,7 +141,7 @@ impl LogFile {
             seed: header.seed(),
             capacity,
             extent,
-            backing: Backing::create(vfs, path, config.backing, capacity)?,
+            backing,
             tail: CachePadded::new(AtomicU64::new(FILE_HEADER_BYTES)),
             published: CachePadded::new(AtomicU64::new(FILE_HEADER_BYTES)),
             synced: AtomicU64::new(FILE_HEADER_BYTES),

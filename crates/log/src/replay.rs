@@ -14,7 +14,7 @@ use vfs::Vfs;
 use crate::RecoveryMode;
 use crate::format::{
     BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    boot_hash,
+    page_cache_hash,
 };
 use crate::log_bytes::LogBytes;
 
@@ -105,7 +105,7 @@ pub fn replay(
         }
     }
     match replay.read_header() {
-        Ok(Some(header)) => replay.is_same_boot = is_of_this_boot(vfs, &header),
+        Ok(Some(header)) => replay.is_same_cache = is_of_this_cache(vfs, path, &header),
         Ok(None) => return replay.end_blank(),
         // Without the salt no record can be told from chance, so that nothing of the log can be salvaged.
         Err(error) if replay.salvages() && error.kind() == ErrorKind::Corruption => {
@@ -133,14 +133,14 @@ pub struct LogHead {
 pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHead> {
     let mut replay = Replay::open(vfs, path, ReplayOptions { number, ..ReplayOptions::default() })?;
     let Some(header) = replay.read_header()? else { return Ok(LogHead::default()) };
-    replay.is_same_boot = is_of_this_boot(vfs, &header);
-    let is_same_boot = replay.is_same_boot;
-    // Earlier logs need to know only that something was synced here: on the same boot, published will do.
+    replay.is_same_cache = is_of_this_cache(vfs, path, &header);
+    let is_same_cache = replay.is_same_cache;
+    // Earlier logs need to know only that something was synced here: in the same page cache, published will do.
     replay.gather_frontiers(FILE_HEADER_BYTES, |within| {
-        within.published.offset > 0 && (is_same_boot || within.synced.offset > 0)
+        within.published.offset > 0 && (is_same_cache || within.synced.offset > 0)
     })?;
     let mut known = header.earlier.max(replay.within);
-    if is_same_boot {
+    if is_same_cache {
         // What it saw published is in the page cache still, whatever became of the other log's own header.
         known.synced = known.synced.max(known.published);
     }
@@ -161,16 +161,17 @@ pub fn may_begin_at(vfs: &dyn Vfs, path: &Path, number: FileNumber, offset: u64)
     Ok(replay.bytes.record_at(offset)?.is_some() || replay.bytes.is_unused_at(offset)?)
 }
 
-/// True where the machine has been up since the log was created: pages that its writers dirtied are still there.
-fn is_of_this_boot(vfs: &dyn Vfs, header: &FileHeader) -> bool {
-    header.boot != 0 && header.boot == boot_hash(&vfs.boot_id())
+/// True where the machine has been up and the file system mounted since the log was created: pages that its writers dirtied
+/// are still there. False where that cannot be told.
+fn is_of_this_cache(vfs: &dyn Vfs, path: &Path, header: &FileHeader) -> bool {
+    header.page_cache != 0 && header.page_cache == page_cache_hash(vfs, path)
 }
 
 struct Replay {
     bytes: LogBytes,
     path: PathBuf,
     options: ReplayOptions,
-    is_same_boot: bool,
+    is_same_cache: bool,
     /// The farthest frontiers that records of this log carry.
     within: Frontiers,
     skipped_bytes: u64,
@@ -185,7 +186,7 @@ enum After {
 impl Replay {
     fn open(vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Replay> {
         let (bytes, within) = (LogBytes::open(vfs, path)?, Frontiers::default());
-        Ok(Replay { bytes, path: path.to_owned(), options, is_same_boot: false, within, skipped_bytes: 0 })
+        Ok(Replay { bytes, path: path.to_owned(), options, is_same_cache: false, within, skipped_bytes: 0 })
     }
 
     /// `None`: the log was never used.
@@ -260,10 +261,10 @@ impl Replay {
         Ok(After::End(self.end(offset, reason)))
     }
 
-    /// How many zeros in a row end the log. After a power loss any page may be missing; on the same boot what was written is
-    /// there, and behind so many there is nothing but room that was made ahead.
+    /// How many zeros in a row end the log. After a power loss any page may be missing; in the same page cache what was written
+    /// is there, and behind so many there is nothing but room that was made ahead.
     fn zeros_max(&self) -> u64 {
-        if self.is_same_boot && !self.salvages() { ZEROS_MAX_BYTES } else { u64::MAX }
+        if self.is_same_cache && !self.salvages() { ZEROS_MAX_BYTES } else { u64::MAX }
     }
 
     fn salvages(&self) -> bool {
@@ -288,7 +289,7 @@ impl Replay {
             return end;
         }
         let known = self.within.max(self.options.later);
-        let frontier = if self.is_same_boot { known.published.max(known.synced) } else { known.synced };
+        let frontier = if self.is_same_cache { known.published.max(known.synced) } else { known.synced };
         match frontier.log.cmp(&self.options.number) {
             std::cmp::Ordering::Less => 0,
             std::cmp::Ordering::Equal => frontier.offset,
@@ -298,7 +299,7 @@ impl Replay {
 
     /// The known end, where nothing can have come between and all before it must be there still.
     fn whole_known_end(&self) -> Option<u64> {
-        self.options.known_end.filter(|end| end.on_disk || self.is_same_boot).map(|end| end.offset)
+        self.options.known_end.filter(|end| end.on_disk || self.is_same_cache).map(|end| end.offset)
     }
 
     fn note(&mut self, header: &RecordHeader) {
@@ -331,11 +332,13 @@ impl Replay {
                 format!("{} bytes of the log, up to its end, hold no record", self.bytes.len().saturating_sub(offset))
             }
         };
-        let why = match (whole_to, self.is_same_boot) {
+        let why = match (whole_to, self.is_same_cache) {
             (None, _) => "and the recovery mode accepts no unfinished record".to_owned(),
             (Some(u64::MAX), _) => "though a later log shows that this one was complete".to_owned(),
             (Some(end), _) if self.whole_known_end().is_some() => format!("though it was whole up to {end}"),
-            (Some(end), true) => format!("though it was published up to {end} and the machine has not stopped since"),
+            (Some(end), true) => {
+                format!("though it was published up to {end}, and neither machine nor mount has ended since")
+            }
             (Some(end), false) => format!("though it was synced up to {end}"),
         };
         let way_out = "the mode SkipAnyCorruptedRecords salvages the rest";
@@ -352,7 +355,7 @@ mod tests {
 
     /// A log of one record of the kind numbered `kind`.
     fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
-        let header = FileHeader { number: 7, boot: 1, salt: 2, earlier: Frontiers::default(), predecessor: 0 };
+        let header = FileHeader { number: 7, page_cache: 1, salt: 2, earlier: Frontiers::default(), predecessor: 0 };
         let record = RecordHeader { len: 2, kind, synced: 0, published: 0 }.encode(header.seed(), FILE_HEADER_BYTES);
         let mut bytes = header.encode().to_vec();
         bytes.extend(SmallRecord::new(&record, &[b"??"]).unwrap().bytes());

@@ -115,6 +115,25 @@ fn every_flipped_bit_yields_a_prefix_or_corruption() {
     }
 }
 
+/// On the same boot; what was published on the mount before may be lost, and where no mount can be told, too.
+#[test]
+fn only_the_synced_frontier_counts_on_another_mount() {
+    let (vfs, ends) = log_of(6, 3);
+    let damaged = |vfs: &MemoryVfs, record: usize| {
+        let vfs = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+        vfs.flip_bit(&path(), (ends[record] - 12) * 8).unwrap();
+        vfs
+    };
+    let untold = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    untold.set_mount(None);
+    assert_eq!(replayed(&*damaged(&vfs, 4), &point_in_time()).1.unwrap_err().kind(), ErrorKind::Corruption);
+    for other in [vfs.remounted(1, CrashPolicy::AllKept), untold] {
+        assert_eq!(replayed(&*damaged(&other, 1), &point_in_time()).1.unwrap_err().kind(), ErrorKind::Corruption);
+        let (read, end) = replayed(&*damaged(&other, 4), &point_in_time());
+        assert_eq!((read.len(), end.unwrap().end_offset), (4, ends[3]));
+    }
+}
+
 #[test]
 fn damage_below_the_synced_frontier_is_corruption_and_beyond_it_the_end() {
     let (vfs, ends) = log_of(6, 3);

@@ -92,14 +92,19 @@ fn insert_all(memtable: &dyn Memtable, next: &AtomicU64, done: &Mutex<Done>) {
     }
 }
 
+/// By the directory: the file is not there when its identity is made.
+fn page_cache(vfs: &dyn Vfs, path: impl AsRef<Path>) -> u128 {
+    let dir = path.as_ref().parent().expect("a file in a directory");
+    ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default())
+}
+
 /// What the killed process does; nothing where it is run as a test.
 #[test]
 fn child() {
     let (Ok(option), Ok(path)) = (std::env::var(OPTION_VARIABLE), std::env::var(PATH_VARIABLE)) else { return };
     let vfs = RealVfs::new();
     let mut config = MemtableConfig::new(InternalOrder::default(), FamilyId(5), CAPACITY_BYTES);
-    let identity =
-        ImageIdentity { boot: ImageIdentity::number_of(&vfs.boot_id()), family: FamilyId(5), ..Default::default() };
+    let identity = ImageIdentity { page_cache: page_cache(&*vfs, &path), family: FamilyId(5), ..Default::default() };
     config.image = Some(ImageFile { identity, ..ImageFile::new(vfs.clone(), path) });
     let memtable = factory_from_option_string(&option).expect("known").create(&config).expect("created");
     let (next, done) = (Arc::new(AtomicU64::new(1)), Arc::new(Mutex::default()));
@@ -197,7 +202,7 @@ fn what_killed_writers_left_is_read_up_to_the_watermark() {
             println!("skipped: no file can be mapped here");
             continue;
         };
-        assert_eq!(header.identity.boot, ImageIdentity::number_of(&vfs.boot_id()));
+        assert_eq!(header.identity.page_cache, page_cache(&*vfs, &path));
         assert_eq!(header.file, vfs.metadata(&path).expect("there").identity);
         let watermark = header.watermark;
         assert!(watermark.complete_through.0 >= enough && header.sealed.is_none(), "{header:?}");

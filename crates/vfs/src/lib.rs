@@ -284,8 +284,10 @@ pub trait Vfs: Send + Sync {
     /// Bytes free for new files where `path` lies; `None` where that is not known.
     fn free_bytes(&self, path: &Path) -> Option<u64>;
 
-    /// Identifies this boot of the machine: pages that a crashed process dirtied survive as long as it stays the same.
-    fn boot_id(&self) -> String;
+    /// Identifies the page cache over the file system at `path`: this boot of the machine and this mount. Pages that a crashed
+    /// process dirtied survive as long as it stays the same. `None` where one of the two cannot be told: only what was synced
+    /// is then known to be there. Another mount of the same file system has another, which costs no more than time.
+    fn page_cache_id(&self, path: &Path) -> Option<String>;
 
     /// Time that only grows, from an arbitrary start.
     fn now(&self) -> Duration;

@@ -13,8 +13,9 @@ pub(super) const IDENTITY_BYTES: usize = 72;
 /// What the engine says of a memtable that it makes in a file. Of others all is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageIdentity {
-    /// The boot of the machine; 0 where that is not known, which is the same as no other.
-    pub boot: u128,
+    /// The page cache over the file: the boot of the machine and the mount; 0 where that is not known, which is the same as no
+    /// other.
+    pub page_cache: u128,
     pub database: u128,
     pub family: FamilyId,
     /// No write at or below this number is in the memtable.
@@ -24,7 +25,7 @@ pub struct ImageIdentity {
 }
 
 impl ImageIdentity {
-    /// A name as a number, the boot's or the database's say; 0 for none.
+    /// A name as a number, the page cache's or the database's say; 0 for none.
     pub fn number_of(name: &str) -> u128 {
         if name.is_empty() { 0 } else { xxh3_128(name.as_bytes()).max(1) }
     }
@@ -34,8 +35,8 @@ pub(super) fn encode(identity: &ImageIdentity, file: FileIdentity) -> [u8; IDENT
     let mut bytes = [0; IDENTITY_BYTES];
     let family = u64::from(identity.family.0);
     let halves = |number: u128| [number as u64, (number >> 64) as u64];
-    let ([boot, boot_high], [database, database_high]) = (halves(identity.boot), halves(identity.database));
-    let numbers = [boot, boot_high, database, database_high, identity.created_at.0, identity.extra, family];
+    let ([cache, cache_high], [database, database_high]) = (halves(identity.page_cache), halves(identity.database));
+    let numbers = [cache, cache_high, database, database_high, identity.created_at.0, identity.extra, family];
     let words = bytes.as_chunks_mut().0;
     for (word, number) in words.iter_mut().zip(numbers.into_iter().chain([file.device, file.number])) {
         *word = number.to_le_bytes();
@@ -51,7 +52,7 @@ pub(super) fn decode(view: &View<'_>, at: u64) -> Result<(ImageIdentity, FileIde
     let word = |n: u64| view.u64(at + 8 * n);
     let wide = |n: u64| Ok(u128::from(word(n)?) | u128::from(word(n + 1)?) << 64);
     let identity = ImageIdentity {
-        boot: wide(0)?,
+        page_cache: wide(0)?,
         database: wide(2)?,
         created_at: SeqNo(word(4)?),
         extra: word(5)?,
@@ -67,7 +68,7 @@ mod tests {
     #[test]
     fn an_identity_round_trips() {
         let identity = ImageIdentity {
-            boot: u128::MAX - 1,
+            page_cache: u128::MAX - 1,
             database: 3 << 100 | 7,
             family: FamilyId(u32::MAX),
             created_at: SeqNo::MAX,

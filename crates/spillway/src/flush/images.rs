@@ -27,8 +27,8 @@ pub struct ImageNames {
     is_fenced: AtomicBool,
     /// Whether values may stay in the log.
     leaves_values: bool,
-    /// The boot of the machine and the database, as numbers.
-    boot: u128,
+    /// The page cache over the directory and the database, as numbers.
+    page_cache: u128,
     database: u128,
     /// Of [`ImageFile::told`].
     told: Arc<AtomicBool>,
@@ -44,9 +44,9 @@ impl ImageNames {
         leaves_values: bool,
     ) -> Arc<Self> {
         let is_fenced = AtomicBool::new(is_fenced);
-        let boot = ImageIdentity::number_of(&vfs.boot_id());
+        let page_cache = ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default());
         let (dir, database) = (dir.to_owned(), ImageIdentity::number_of(db_id));
-        Arc::new(ImageNames { vfs, dir, numbers, is_fenced, leaves_values, boot, database, told: Arc::default() })
+        Arc::new(ImageNames { vfs, dir, numbers, is_fenced, leaves_values, page_cache, database, told: Arc::default() })
     }
 
     /// Says that a MANIFEST of ours is durable.
@@ -64,8 +64,8 @@ impl ImageNames {
         let name = file_name::format(FileType::MemtableImage, self.numbers.take());
         let leaves_values = self.leaves_values && conversion.reference_form().is_some();
         let extra = if leaves_values { LEAVES_VALUES } else { 0 };
-        let (boot, database) = (self.boot, self.database);
-        let identity = ImageIdentity { boot, database, family, extra, ..ImageIdentity::default() };
+        let (page_cache, database) = (self.page_cache, self.database);
+        let identity = ImageIdentity { page_cache, database, family, extra, ..ImageIdentity::default() };
         ImageFile { vfs: self.vfs.clone(), path: self.dir.join(name), told: self.told.clone(), identity }
     }
 }

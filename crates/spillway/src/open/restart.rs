@@ -3,8 +3,9 @@
 //! without a gap; what cannot be established is replayed from the log as ever.
 //!
 //! An image counts only where nothing can have come between its writer's stores and this read: on the same boot of the
-//! machine, in the file that it was made in, of this database. It is cut at its watermark: what is above it, whole or
-//! torn, is not there, and comes from the log. The files are not changed, so that a second crash finds the same.
+//! machine and the same mount, in the file that it was made in, of this database. It is cut at its watermark: what is
+//! above it, whole or torn, is not there, and comes from the log. The files are not changed, so that a second crash finds
+//! the same.
 //!
 //! What is not taken is gone before anything is numbered ([`Restored::forget_others`]). From then on this process's
 //! memtables hold the same writes, or others under the same numbers, and a later open could not tell which of the two the
@@ -34,7 +35,8 @@ pub(crate) struct Restored {
     pub families: BTreeMap<FamilyId, (SeqNo, Position)>,
     /// How many images are read.
     pub images: usize,
-    /// Images of this boot and this database that were not taken, and tell of more than tables do.
+    /// Images of this database that were not taken, and tell of more than tables do; those of other mounts among them, which
+    /// can be that of a later open.
     left: Vec<PathBuf>,
 }
 
@@ -123,8 +125,8 @@ pub(super) fn restore(
     by_images: bool,
     first_own: FileNumber,
 ) -> Result<Restored> {
-    let mut restored = Restored::default();
-    let mut found = find(context, first_own)?;
+    let Images { mut found, left } = find(context, first_own)?;
+    let mut restored = Restored { left, ..Restored::default() };
     if by_images && context.options.memtable_crash_safe_recover {
         for (id, family) in families {
             let of_family = found.remove(id).unwrap_or_default();
@@ -137,25 +139,36 @@ pub(super) fn restore(
     Ok(restored)
 }
 
-/// The images that may be relied on, by family and in the order of their numbers.
-fn find(context: &Context, first_own: FileNumber) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
-    let mut found: BTreeMap<FamilyId, Vec<Found>> = BTreeMap::new();
+/// This database's images.
+struct Images {
+    /// Those that may be relied on, by family and in the order of their numbers.
+    found: BTreeMap<FamilyId, Vec<Found>>,
+    /// Those whose pages may have been lost.
+    left: Vec<PathBuf>,
+}
+
+fn find(context: &Context, first_own: FileNumber) -> Result<Images> {
+    let page_cache = ImageIdentity::number_of(&context.vfs.page_cache_id(&context.dir).unwrap_or_default());
+    let (mut found, mut left) = (BTreeMap::<FamilyId, Vec<Found>>::new(), Vec::new());
     for name in context.vfs.read_dir(&context.dir)? {
         let Some((FileType::MemtableImage, number)) = file_name::parse(&name) else { continue };
         if number >= first_own {
             continue;
         }
         match read(context, number) {
+            Ok(Some(image)) if page_cache == 0 || image.header.identity.page_cache != page_cache => {
+                left.push(image.path)
+            }
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}
             Err(error) => tracing::info!(%error, "a memtable's file is of no use; the log is replayed"),
         }
     }
     found.values_mut().for_each(|images| images.sort_by_key(|image| (image.begins_after, image.number)));
-    Ok(found)
+    Ok(Images { found, left })
 }
 
-/// `None`: not one of this boot, of this database and in place, or never in use.
+/// `None`: not one of this database and in place, or never in use.
 fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
     let path = context.dir.join(file_name::format(FileType::MemtableImage, number));
     let file = context.vfs.open(&path)?;
@@ -165,8 +178,7 @@ fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
     }
     let header = Header::read(&bytes).map_err(|error| error.at_path(&path))?;
     let (identity, watermark) = (header.identity, header.watermark);
-    let boot = ImageIdentity::number_of(&context.vfs.boot_id());
-    let is_ours = boot != 0 && identity.boot == boot && identity.database == ImageIdentity::number_of(&context.db_id);
+    let is_ours = identity.database == ImageIdentity::number_of(&context.db_id);
     let is_in_place = context.vfs.metadata(&path)?.identity == header.file;
     let Some(begins_after) = watermark.begins_after.filter(|_| is_ours && is_in_place) else { return Ok(None) };
     if watermark.is_foreign {

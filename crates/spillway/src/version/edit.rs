@@ -14,7 +14,7 @@ pub struct LogEnd {
     pub end_offset: u64,
     /// The last sequence number in those bytes.
     pub last_seq: SeqNo,
-    /// The log was synced before this was written. Else its pages were there, on that boot of the machine.
+    /// The log was synced before this was written. Else its pages were there, on that boot of the machine and that mount.
     pub on_disk: bool,
 }
 

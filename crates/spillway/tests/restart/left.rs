@@ -43,18 +43,22 @@ fn by_replay(vfs: Arc<dyn Vfs>, memtable: &str) -> OpenOptions {
     options
 }
 
-/// Before the first number is given out, not in the background: what those memtables say of numbers holds no more.
+/// Before the first number is given out, not in the background: what those memtables say of numbers holds no more. So too
+/// where they are of another mount of the same file system, which a later open may come by.
 #[test]
 fn what_was_not_taken_is_gone_once_the_database_is_open() {
-    for memtable in MEMTABLES {
+    for (memtable, mount) in MEMTABLES.into_iter().flat_map(|memtable| [(memtable, 1), (memtable, 2)]) {
         let vfs = left(memtable);
+        vfs.set_mount(Some(mount));
         vfs.set_runs_inline(false); // as in a process, where what can wait may never come
         let is_in_use = |path: &PathBuf| {
             path.extension().is_some_and(|kind| kind == "spmem")
                 && vfs.read_file(path).unwrap()[BEGUN].iter().any(|byte| *byte != 0)
         };
         let before: Vec<_> = vfs.all_files().into_iter().filter(is_in_use).collect();
-        let db = Db::open("/db", &by_replay(vfs.clone(), memtable)).unwrap();
+        let replaying = by_replay(vfs.clone(), memtable);
+        let options = if mount == 1 { replaying } else { options(vfs.clone(), memtable, false) };
+        let db = Db::open("/db", &options).unwrap();
         assert!(!before.is_empty() && !vfs.all_files().iter().any(|path| before.contains(path)), "{before:?}");
         compare(&vfs.crash_clone(3, CrashPolicy::ProcessKilled), memtable, false);
         drop(db);

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+mod ext4;
 mod full_disk;
 mod ingests;
 mod kills;
 mod left;
+mod remounts;

@@ -108,8 +108,8 @@ impl Vfs for FaultVfs {
         self.inner.free_bytes(path)
     }
 
-    fn boot_id(&self) -> String {
-        self.inner.boot_id()
+    fn page_cache_id(&self, path: &Path) -> Option<String> {
+        self.inner.page_cache_id(path)
     }
 
     fn now(&self) -> Duration {

@@ -61,6 +61,8 @@ struct State {
     /// Bytes that files may have in all.
     capacity: Option<u64>,
     boot: u64,
+    /// `None`: not told.
+    mount: Option<u64>,
 }
 
 /// A crash to come.
@@ -82,6 +84,7 @@ impl MemoryVfs {
             locked: BTreeSet::new(),
             capacity: None,
             boot: 1,
+            mount: Some(1),
         };
         Self::with(state, 0, seed, true)
     }
@@ -117,6 +120,24 @@ impl MemoryVfs {
     /// open, and the clone's random numbers.
     pub fn crash_clone(&self, seed: u64, policy: CrashPolicy) -> Arc<MemoryVfs> {
         self.disk.image(&self.disk.state.lock(), seed, policy, None)
+    }
+
+    /// The file system on another mount on the same boot, with what `policy` leaves: where it is a power loss, as where the
+    /// mount before ended after an error; where it is a kill, as where both are of one file system.
+    pub fn remounted(&self, seed: u64, policy: CrashPolicy) -> Arc<MemoryVfs> {
+        let (boot, mount) = {
+            let state = self.disk.state.lock();
+            (state.boot, state.mount.unwrap_or(0) + 1)
+        };
+        let after = self.crash_clone(seed, policy);
+        after.disk.state.lock().boot = boot;
+        after.set_mount(Some(mount));
+        after
+    }
+
+    /// The mount's number, at first 1; `None`: it cannot be told, and [`page_cache_id`](crate::Vfs::page_cache_id) with it.
+    pub fn set_mount(&self, mount: Option<u64>) {
+        self.disk.state.lock().mount = mount;
     }
 
     /// Takes a clone when operation number `operation` is about to happen; the run goes on unharmed. Under
@@ -244,6 +265,7 @@ impl Disk {
             locked: BTreeSet::new(),
             capacity: state.capacity,
             boot,
+            mount: state.mount,
         };
         MemoryVfs::with(after, self.time_us(), seed, self.runs_inline.load(Ordering::Relaxed))
     }

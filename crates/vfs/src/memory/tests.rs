@@ -41,8 +41,9 @@ fn what_was_synced_survives_every_crash() {
     let (vfs, _file) = with_durable_file(path);
     for policy in CrashPolicy::ALL {
         assert_eq!(outcomes(&vfs, policy, path), one(b"old"), "{policy:?}");
-        let same_boot = vfs.crash_clone(0, policy).boot_id() == vfs.boot_id();
-        assert_eq!(same_boot, policy == CrashPolicy::ProcessKilled);
+        let id = |vfs: &MemoryVfs| vfs.page_cache_id(path).unwrap();
+        assert_eq!(id(&vfs.crash_clone(0, policy)) == id(&vfs), policy == CrashPolicy::ProcessKilled);
+        assert_ne!(id(&vfs.remounted(0, policy)), id(&vfs));
     }
 }
 

@@ -198,8 +198,9 @@ impl Vfs for MemoryVfs {
         state.capacity.map(|capacity| capacity.saturating_sub(state.used_bytes()))
     }
 
-    fn boot_id(&self) -> String {
-        format!("boot-{}", self.disk.state.lock().boot)
+    fn page_cache_id(&self, _path: &Path) -> Option<String> {
+        let state = self.disk.state.lock();
+        state.mount.map(|mount| format!("boot-{} mount-{mount}", state.boot))
     }
 
     fn now(&self) -> Duration {

@@ -43,13 +43,22 @@ const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 pub struct RealVfs {
     start: Instant,
     /// Once it was read: a process does not outlive a boot.
-    boot_id: OnceLock<String>,
+    boot_id: OnceLock<Option<String>>,
 }
 
 impl RealVfs {
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
     pub fn new() -> Arc<dyn Vfs> {
         Arc::new(RealVfs { start: Instant::now(), boot_id: OnceLock::new() })
+    }
+
+    /// `None` where the system does not tell.
+    fn boot_id(&self) -> Option<&str> {
+        let read = || {
+            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+        };
+        self.boot_id.get_or_init(read).as_deref()
     }
 }
 
@@ -134,16 +143,8 @@ impl Vfs for RealVfs {
         stat.f_bavail.checked_mul(stat.f_frsize)
     }
 
-    /// A system that does not tell gets a fresh value each time, which equals no other: nothing is then taken to have
-    /// survived in memory.
-    fn boot_id(&self) -> String {
-        if let Some(id) = self.boot_id.get() {
-            return id.clone();
-        }
-        match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
-            Ok(id) if !id.trim().is_empty() => self.boot_id.get_or_init(|| id.trim().to_owned()).clone(),
-            _ => format!("unknown-{:016x}{:016x}", self.random_u64(), self.random_u64()),
-        }
+    fn page_cache_id(&self, path: &Path) -> Option<String> {
+        Some(format!("{} {:x}", self.boot_id()?, directory::mount_id(path)?))
     }
 
     fn now(&self) -> Duration {

@@ -10,7 +10,7 @@
 //! That is less than [`check`](super::check) promises: without a checksum nobody can tell that a byte of a value or key
 //! changed, and without looking at everything nobody can tell that a reference leads past entries, so that some of them,
 //! or all of a subtree, seem not to be there. Whoever relies on what is read relies on where the bytes come from: a
-//! process of the same boot, by the header's identity, and memory that keeps what was stored in it.
+//! process over the same page cache, by the header's identity, and memory that keeps what was stored in it.
 
 mod budget;
 mod cursor;

@@ -18,7 +18,7 @@ fn header_of(vfs: &MemoryVfs) -> Header {
 #[cfg_attr(miri, ignore)]
 fn an_image_says_from_the_start_whose_it_is_and_which_file() {
     let identity = ImageIdentity {
-        boot: ImageIdentity::number_of("a boot"),
+        page_cache: ImageIdentity::number_of("a boot and a mount"),
         database: 7,
         family: FamilyId(3),
         created_at: SeqNo(41),
