@@ -84,6 +84,14 @@ impl Backing {
         }
     }
 
+    /// As [`read`](Backing::read), after a failed sync: what cannot be read any more is an error.
+    pub fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        match self {
+            Backing::Mapped(mapping) => mapping.read_file(offset, buf, IoClass::Log),
+            Backing::Pwrite(_) => self.read(offset, buf),
+        }
+    }
+
     /// Writes `bytes` at an aligned place in allocated space.
     #[inline]
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {

@@ -369,22 +369,32 @@ impl LogFile {
         self.read_backing(offset, buf)
     }
 
-    /// Copies bytes out that the caller knows to be written: they lie in a record whose entries are in a memtable.
+    /// Copies bytes out that the caller knows to be written: they lie in a record whose entries are in a memtable. After a
+    /// failed sync reads go on: the kernel has most of what is not on disk. The caller checks what it gets.
     ///
     /// # Errors
-    /// After a failed sync its error, beyond the synced frontier (D4).
+    /// `Io`, `Corruption`: they cannot be read.
     pub(crate) fn read_written(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        if self.has_failed.load(Ordering::Acquire)
-            && offset.saturating_add(buf.len() as u64) > self.synced()
-            && let Some(error) = &*self.sync.lock()
-        {
-            return Err(error.clone());
+        if !self.has_failed.load(Ordering::Acquire) {
+            return self.read_backing(offset, buf);
         }
-        self.read_backing(offset, buf)
+        self.check_read(self.backing.read_file(offset, buf)?, buf)
+    }
+
+    /// The failure of a sync, where what lies before `end` may be gone with it (D4).
+    pub(crate) fn failure_before(&self, end: u64) -> Option<Error> {
+        if end <= self.synced() {
+            return None;
+        }
+        self.sync.lock().clone()
     }
 
     fn read_backing(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        if self.backing.read(offset, buf)? < buf.len() {
+        self.check_read(self.backing.read(offset, buf)?, buf)
+    }
+
+    fn check_read(&self, count: usize, buf: &[u8]) -> Result<()> {
+        if count < buf.len() {
             return Err(Error::corruption("a log is shorter than what was written").at_path(&self.path));
         }
         Ok(())

@@ -19,7 +19,8 @@ impl ValueSource for LogFile {
         }
         let mut bytes = vec![0; value.len as usize];
         self.read_written(value.offset, &mut bytes)?;
-        check(&bytes, &value).map_err(|error| error.at_path(self.path()))?;
+        let lost = |error: Error| self.failure_before(end).unwrap_or_else(|| error.at_path(self.path()));
+        check(&bytes, &value).map_err(lost)?;
         let len = bytes.len();
         Ok(Pinned::shared(Arc::new(bytes), 0..len))
     }
@@ -95,10 +96,32 @@ fn not_there(value: &ValueRef) -> Error {
 #[cfg(test)]
 mod tests {
     use base::ErrorKind;
-    use vfs::MemoryVfs;
+    use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule};
 
     use super::*;
-    use crate::{LogConfig, RecordKind};
+    use crate::{BackingChoice, LogConfig, RecordKind};
+
+    #[test]
+    fn a_value_is_read_after_a_failed_sync_as_long_as_it_is_there() {
+        for backing in [BackingChoice::Mapped, BackingChoice::Pwrite] {
+            let (vfs, path) = (FaultVfs::new(MemoryVfs::new(1)), Path::new("/000007.log"));
+            let config = LogConfig { backing, ..LogConfig::default() };
+            let log = LogFile::create(&*vfs, path, FileNumber(7), config).expect("created");
+            assert!(log.ensure(100).expect("room"));
+            let at = log.try_reserve(5).expect("room");
+            log.append(&at, RecordKind::Batch, &[b"value"]).expect("written");
+            log.publish(at.end());
+            vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Sync));
+            log.sync().expect_err("injected");
+            let value = ValueRef { log: FileNumber(7), offset: at.payload_offset(), len: 5, crc: crc32c(b"value") };
+            assert_eq!(&*log.resolve(value).expect("the kernel has it"), b"value", "{backing:?}");
+            vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read));
+            assert_eq!(log.resolve(value).expect_err("dropped, and the disk gives nothing").kind(), ErrorKind::Io);
+            // What the disk has in its place.
+            log.append(&at, RecordKind::Batch, &[b"zeros"]).expect("written");
+            assert_eq!(log.resolve(value).expect_err("not what was written").kind(), ErrorKind::Io, "{backing:?}");
+        }
+    }
 
     #[test]
     fn a_value_is_found_while_the_log_is_written_and_after() {

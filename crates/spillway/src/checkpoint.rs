@@ -3,7 +3,7 @@
 //! Tables and complete logs never change again, so they are linked; the log that is being written is copied through the
 //! end of what is published, since a link to it would grow with the original. What is linked or copied is pinned
 //! meanwhile (Q3). Nothing is flushed, except writes that went to no log. Keeps D2 and D3: the copy is a prefix of the
-//! history.
+//! history. It has the database's id, as with RocksDB.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ use vfs::Vfs;
 use crate::core::{Core, FamilyState};
 use crate::db::Db;
 use crate::family::Family;
-use crate::open::new_identity;
 use crate::staging::Staging;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -139,7 +138,6 @@ impl Core {
         snapshot.log_dir.clear(); // they are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
-        snapshot.db_id = Some(new_identity(&*self.context.vfs));
         Ok(Capture { snapshot, tables, manifest: number, older_logs: pins, current, families })
     }
 

@@ -50,7 +50,7 @@ mod start;
 use reading::Attempt;
 
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
-pub(crate) use identity::{new_identity, new_session};
+pub(crate) use identity::new_session;
 
 /// What [`open`] hands to the database's handle.
 pub(crate) struct Opened {
@@ -170,7 +170,7 @@ impl<'a> Opening<'a> {
         let vfs = options.vfs.clone();
         let db_id = match &recovered.db_id {
             Some(id) => id.clone(),
-            None => identity::read(&*vfs, dir)?.unwrap_or_else(|| new_identity(&*vfs)),
+            None => identity::read(&*vfs, dir)?.unwrap_or_else(|| identity::new_identity(&*vfs)),
         };
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));

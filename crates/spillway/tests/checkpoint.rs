@@ -117,3 +117,40 @@ fn what_an_interrupted_checkpoint_left_is_removed_and_strangers_files_are_not() 
     assert_eq!(db.checkpoint(&target).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert!(left_over.join("letter.txt").exists() && !target.exists());
 }
+
+/// The id that a directory's database has, opened for writing, and that its IDENTITY says then.
+fn ids(dir: &std::path::Path) -> (String, String) {
+    let db = Db::open(dir, &options()).unwrap();
+    (db.identity().to_owned(), std::fs::read_to_string(dir.join("IDENTITY")).unwrap())
+}
+
+#[test]
+fn a_copy_has_the_databases_id_wherever_it_comes_from() {
+    use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let db = Db::open(path("db"), &options()).unwrap();
+    let id = db.identity().to_owned();
+    write(&db, 0);
+    db.flush(&db.families().iter().collect::<Vec<_>>()).unwrap();
+    write(&db, 1); // in the log
+    db.checkpoint(path("checkpoint")).unwrap();
+    let backups = BackupEngine::open(path("backups"), &BackupOptions::default()).unwrap();
+    backups.create_new_backup(&db, false).unwrap();
+    backups.restore_latest(path("restored"), &RestoreOptions::default()).unwrap();
+    // Over another database.
+    let other = Db::open(path("other"), &options()).unwrap();
+    assert_ne!(other.identity(), id);
+    drop(other);
+    backups.restore_latest(path("other"), &RestoreOptions::default()).unwrap();
+    std::fs::write(path("checkpoint/IDENTITY"), "left by somebody else").unwrap();
+    db.export(path("exported"), &ExportOptions::default()).unwrap();
+    let copies = ["checkpoint", "restored", "other", "exported"];
+    for copy in copies {
+        assert_eq!(ids(&path(copy)), (id.clone(), id.clone()), "{copy}");
+        assert_eq!(batches(&Db::open(path(copy), &options()).unwrap()), 2, "{copy}");
+    }
+    let checkpoint = Db::open(path("checkpoint"), &options()).unwrap();
+    checkpoint.checkpoint(path("second")).unwrap();
+    assert_eq!(ids(&path("second")), (id.clone(), id), "of a copy of a copy");
+}

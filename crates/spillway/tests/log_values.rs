@@ -292,3 +292,43 @@ fn a_synced_write_that_is_flushed_at_once_has_its_values_synced() {
         world.check_lost();
     }
 }
+
+#[test]
+fn reads_go_on_after_a_failed_sync_of_the_log() {
+    use spillway::vfs::{Fault, FaultCode, FaultVfs, Operation, Rule};
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        let faults = FaultVfs::new(world.vfs.clone());
+        world.options.vfs = faults.clone();
+        let db = world.open();
+        world.put(&db, 1000, &WriteOptions::synced());
+        world.put(&db, 40 << 10, &WriteOptions::default());
+        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Sync).path(".splog"));
+        db.sync_log().unwrap_err();
+        db.put(&db.default_family(), b"k", b"v", &WriteOptions::default()).unwrap_err();
+        world.check(&db);
+    }
+}
+
+#[test]
+fn logs_kept_for_values_are_bounded_by_the_tables_of_level_0() {
+    const LIMIT_BYTES: u64 = 256 << 10;
+    for memtable in MEMTABLES {
+        let mut world = World::new(memtable);
+        world.options.db.max_total_wal_size = LIMIT_BYTES;
+        world.options.families[0].1.disable_auto_compactions = false;
+        let tables_max = world.options.families[0].1.level0_file_num_compaction_trigger as u64;
+        let db = world.open();
+        let mut bytes_max = 0;
+        for n in 0..3000u32 {
+            db.put(&db.default_family(), &n.to_be_bytes(), &[n as u8; 1000], &WriteOptions::default()).unwrap();
+            let is_log = |name: &&String| name.ends_with(".splog");
+            let names = if n % 50 == 0 { world.vfs.read_dir(Path::new("/db")).unwrap() } else { Vec::new() };
+            let bytes = |name: &String| world.vfs.metadata(&Path::new("/db").join(name)).unwrap().len;
+            bytes_max = bytes_max.max(names.iter().filter(is_log).map(bytes).sum());
+        }
+        // And two logs of 64 KiB: the current one and the spare.
+        let bound = (1 + tables_max) * LIMIT_BYTES + (128 << 10);
+        assert!((LIMIT_BYTES..=bound).contains(&bytes_max), "{memtable}: {bytes_max} bytes of logs");
+    }
+}

@@ -144,6 +144,16 @@ pub trait RwMapping: Send + Sync {
     /// Copies bytes out; any offset. Reading what another thread is writing yields some mixture of old and new.
     fn read(&self, offset: u64, buf: &mut [u8]);
 
+    /// As [`read`](RwMapping::read), of a file whose sync failed: what the kernel has dropped, and the disk does not give back, is
+    /// an error and not a signal. Returns the bytes read.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn read_file(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> Result<usize> {
+        self.read(offset, buf);
+        Ok(buf.len())
+    }
+
     /// The mapping's memory, for users who keep structures in it and synchronise access themselves. Only bytes below
     /// [`allocated`](RwMapping::allocated) may be touched: a store beyond can raise a signal. [`read`](RwMapping::read)
     /// and [`write`](RwMapping::write) see such stores and are seen by such loads; who mixes both on the same words must

@@ -19,17 +19,18 @@ pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Writes IDENTITY, unless it is there.
+/// Writes IDENTITY, unless it says so already. The MANIFEST's id is the database's: the file may be another's, where a
+/// backup was restored over it.
 pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
-    if vfs.exists(&path)? {
+    if read(vfs, dir)?.as_deref() == Some(id) {
         return Ok(());
     }
     write_whole(vfs, &path, id.as_bytes())
 }
 
 /// A random UUID, version 4, as RocksDB's ids look.
-pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
+pub(super) fn new_identity(vfs: &dyn Vfs) -> String {
     let (high, low) = (vfs.random_u64(), vfs.random_u64());
     let high = (high & !0xF000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);

@@ -111,6 +111,10 @@ impl RwMapping for FaultHandle<Arc<dyn RwMapping>> {
         self.inner.read(offset, buf);
     }
 
+    fn read_file(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
+        self.faults.read(class, &self.path, buf, |buf| self.inner.read_file(offset, buf, class))
+    }
+
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {
         Arc::clone(&self.inner).memory()
     }

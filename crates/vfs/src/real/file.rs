@@ -30,19 +30,24 @@ impl RealFile {
     }
 
     fn read(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let mut filled = 0;
-        while let Some(rest) = buf.get_mut(filled..)
-            && !rest.is_empty()
-        {
-            let at = offset + filled as u64;
-            let read = retry_on_intr(|| rustix::io::pread(&self.fd, &mut *rest, at));
-            match read.map_err(|e| os_error("read", &self.path, e).at_offset(at))? {
-                0 => break,
-                count => filled += count,
-            }
-        }
-        Ok(filled)
+        read_at(&self.fd, &self.path, offset, buf)
     }
+}
+
+/// Reads until `buf` is full or the file ends; the bytes read.
+pub(super) fn read_at(fd: &OwnedFd, path: &Path, offset: u64, buf: &mut [u8]) -> Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buf.get_mut(filled..)
+        && !rest.is_empty()
+    {
+        let at = offset + filled as u64;
+        let read = retry_on_intr(|| rustix::io::pread(fd, &mut *rest, at));
+        match read.map_err(|e| os_error("read", path, e).at_offset(at))? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
 }
 
 impl RandomFile for RealFile {

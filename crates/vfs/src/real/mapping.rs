@@ -232,6 +232,10 @@ impl RwMapping for RealRwMapping {
         }
     }
 
+    fn read_file(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> Result<usize> {
+        file::read_at(&self.fd, &self.path, offset, buf)
+    }
+
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {
         let base = self.base.cast();
         let capacity = self.capacity as usize;
