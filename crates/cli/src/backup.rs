@@ -1,14 +1,16 @@
 //! `spillway backup`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use serde_json::{Value, json};
 use spillway::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
-use crate::human;
+use crate::long::{Long, Reached, Teller};
+use crate::{human, json};
 
 /// Makes, lists, checks, restores and deletes backups: many in one directory, which share the tables they have in common.
 ///
@@ -21,6 +23,9 @@ use crate::human;
 pub struct Args {
     #[command(subcommand)]
     action: Action,
+    /// Prints JSON: one line, described in docs/cli.md.
+    #[arg(long, global = true)]
+    pub json: bool,
 }
 
 /// Which backups.
@@ -101,55 +106,116 @@ impl BackupsArgs {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let as_json = args.json;
     match &args.action {
         Action::Create { database, backups, flush, adopt } => {
             let db = database.open(Access::Write { adopt: adopt.adopt, create: false })?;
             let engine = BackupEngine::open(&backups.dir, &BackupOptions::default())?;
-            let id = engine.create_new_backup(&db, *flush)?;
+            let long = Long::writing("backing up", || {
+                "no backup was made, and those that are there are as they were; the same command begins again"
+                    .to_owned()
+            })?;
+            let id = engine.create_new_backup(&db, *flush);
+            drop(long);
+            let id = id?;
             db.close()?;
-            Ok(writeln!(out, "made backup {id} in {}", backups.dir.display())?)
+            say(as_json, (json!({ "created": id }), format!("made backup {id} in {}", backups.dir.display())), out)
         }
-        Action::List { backups } => list(&backups.open()?, out),
-        Action::Verify { backups, id } => verify(&backups.open()?, *id, out),
+        Action::List { backups } => list(&backups.open()?, as_json, out),
+        Action::Verify { backups, id } => verify(&backups.open()?, *id, as_json, out),
         Action::Restore { backups, id, to, wal_dir, keep_logs } => {
             let options = RestoreOptions { wal_dir: wal_dir.clone(), keep_log_files: *keep_logs };
-            let engine = backups.open()?;
-            let id = match id {
-                Some(id) => engine.restore(*id, to, &options).map(|()| *id)?,
-                None => engine.restore_latest(to, &options)?,
-            };
-            Ok(writeln!(out, "restored backup {id} to {}", to.display())?)
+            let id = restore(&backups.open()?, *id, to, &options)?;
+            say(as_json, (json!({ "restored": id }), format!("restored backup {id} to {}", to.display())), out)
         }
-        Action::Purge { backups, keep } => Ok(backups.open()?.purge_old(*keep)?),
-        Action::Delete { backups, id } => Ok(backups.open()?.delete(*id)?),
+        Action::Purge { backups, keep } => {
+            let engine = backups.open()?;
+            let before = engine.backups()?.len() as u64;
+            engine.purge_old(*keep)?;
+            let deleted = before.saturating_sub(engine.backups()?.len() as u64);
+            let text = format!("deleted {}", human::counted(deleted, "backup", "backups"));
+            say(as_json, (json!({ "deleted": deleted }), text), out)
+        }
+        Action::Delete { backups, id } => {
+            backups.open()?.delete(*id)?;
+            say(as_json, (json!({ "deleted": 1 }), format!("deleted backup {id}")), out)
+        }
     }
 }
 
+/// The value, or the text.
+fn say(as_json: bool, (value, text): (Value, String), out: &mut dyn Write) -> Outcome {
+    if as_json { json::print(&value, out) } else { Ok(writeln!(out, "{text}")?) }
+}
+
+fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &RestoreOptions) -> Outcome<BackupId> {
+    let place = to.display().to_string();
+    let long = Long::writing("restoring", move || {
+        format!("{place} is no database until its restore is complete; the same command begins again")
+    })?;
+    let restored = match id {
+        Some(id) => engine.restore(id, to, options).map(|()| id),
+        None => engine.restore_latest(to, options),
+    };
+    drop(long);
+    Ok(restored?)
+}
+
 /// Fails where a backup is damaged, so that a script notices.
-fn list(engine: &BackupEngine, out: &mut dyn Write) -> Outcome {
-    for backup in engine.backups()? {
-        let (files, bytes) = (human::counted(backup.files as u64, "file", "files"), human::bytes(backup.bytes));
-        let (time, last) = (human::utc(backup.timestamp_s), human::count(backup.last_seq.0));
-        writeln!(out, "{}\t{time}\t{files}, {bytes}, through number {last}", backup.id)?;
-    }
-    let damaged = engine.damaged_backups()?;
-    for backup in &damaged {
-        writeln!(out, "{}\tdamaged: {}", backup.id, backup.error)?;
+fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
+    let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
+    if as_json {
+        let shown: Vec<_> = backups.iter().map(json::backup).collect();
+        let unreadable: Vec<_> = damaged.iter().map(json::damaged_backup).collect();
+        json::print(&json!({ "backups": shown, "damaged": unreadable }), out)?;
+    } else {
+        for backup in &backups {
+            let (files, bytes) = (human::counted(backup.files as u64, "file", "files"), human::bytes(backup.bytes));
+            let (time, last) = (human::utc(backup.timestamp_s), human::count(backup.last_seq.0));
+            writeln!(out, "{}\t{time}\t{files}, {bytes}, through number {last}", backup.id)?;
+        }
+        for backup in &damaged {
+            writeln!(out, "{}\tdamaged: {}", backup.id, backup.error)?;
+        }
     }
     if damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
-fn verify(engine: &BackupEngine, id: Option<BackupId>, out: &mut dyn Write) -> Outcome {
+/// Says of each backup whether it is whole.
+fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut dyn Write) -> Outcome {
     let ids = match id {
         Some(id) => vec![id],
         None => engine.backups()?.iter().map(|backup| backup.id).collect(),
     };
-    for id in ids {
-        engine.verify(id)?;
-        writeln!(out, "backup {id} is whole")?;
+    let count = ids.len();
+    let at = Teller::default();
+    let told = at.clone();
+    let long = Long::begin(
+        move || told.told(),
+        || "nothing was changed; a verification begins from the start again".to_owned(),
+    )?;
+    let mut verified: Vec<(BackupId, Option<spillway::Error>)> = Vec::new();
+    for (nth, id) in ids.into_iter().enumerate() {
+        at.tell(Reached { what: format!("verifying backup {id} ({} of {count})", nth + 1), ..Reached::default() });
+        verified.push((id, engine.verify(id).err()));
     }
-    match engine.damaged_backups()?.into_iter().next().filter(|_| id.is_none()) {
-        Some(damaged) => Err(damaged.error.into()),
+    drop(long);
+    if id.is_none() {
+        verified.extend(engine.damaged_backups()?.into_iter().map(|damaged| (damaged.id, Some(damaged.error))));
+    }
+    if as_json {
+        let shown = verified.iter().map(|(id, error)| {
+            json!({ "id": id, "whole": error.is_none(), "error": error.as_ref().map(ToString::to_string) })
+        });
+        json::print(&json!({ "backups": shown.collect::<Vec<_>>() }), out)?;
+    } else {
+        for (id, _) in verified.iter().filter(|(_, error)| error.is_none()) {
+            writeln!(out, "backup {id} is whole")?;
+        }
+    }
+    match verified.into_iter().find_map(|(_, error)| error) {
+        Some(_) if as_json => Err(Failure::Told),
+        Some(error) => Err(error.into()),
         None => Ok(()),
     }
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use spillway::check::{self, CheckOptions, CheckReport};
 use spillway::vfs::RealVfs;
 
 use crate::database::DatabaseArgs;
 use crate::failure::{Failure, Outcome};
-use crate::human;
+use crate::long::{Long, Reached, Teller};
 use crate::settings::Settings;
+use crate::{human, json};
 
 /// Reads every file of a database and checks every checksum and every rule that its files keep. Changes nothing.
 ///
@@ -21,6 +21,9 @@ use crate::settings::Settings;
 pub struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
+    /// Prints JSON: one line, described in docs/cli.md.
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
@@ -28,17 +31,32 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let settings = Settings::load(&vfs, dir, args.database.options.as_deref())?;
     let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let teller = Teller::default();
+    let long = watch(&teller)?;
     let report = check::check(dir, &CheckOptions { vfs, orders: Vec::new(), log_dir }, &mut |step| {
-        bar.set_length(step.bytes_total);
-        bar.set_position(step.bytes_done);
-        bar.set_message(step.path.display().to_string());
-    })?;
-    bar.finish_and_clear();
-    show(&report, out)?;
+        let name = step.path.file_name().unwrap_or_default();
+        let what = format!("checking {}", name.to_string_lossy());
+        teller.tell(Reached { bytes: step.bytes_done, total_bytes: Some(step.bytes_total), what });
+    });
+    drop(long);
+    let report = report?;
+    match args.json {
+        true => json::print(&json::check(&report), out)?,
+        false => show(&report, out)?,
+    }
     if report.is_whole() { Ok(()) } else { Err(Failure::Told) }
+}
+
+fn watch(teller: &Teller) -> Outcome<Long> {
+    let (reached, done) = (teller.clone(), teller.clone());
+    Long::begin(
+        move || reached.told(),
+        move || {
+            let Reached { bytes, total_bytes, .. } = done.told();
+            let (done, of) = (human::bytes(bytes), human::bytes(total_bytes.unwrap_or_default()));
+            format!("{done} of {of} were read, and nothing was changed; a check begins from the start again")
+        },
+    )
 }
 
 fn show(report: &CheckReport, out: &mut dyn Write) -> Outcome {

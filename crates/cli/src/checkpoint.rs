@@ -4,8 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs};
+use crate::export::nothing_at;
 use crate::failure::Outcome;
 use crate::human;
+use crate::long::Long;
 
 /// Makes a copy of the database in another directory, sharing tables by hard links where that is possible.
 #[derive(clap::Args)]
@@ -22,7 +24,10 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
-    let last = db.checkpoint(&args.to)?;
+    let long = Long::writing("making the checkpoint", nothing_at(&args.to))?;
+    let last = db.checkpoint(&args.to);
+    drop(long);
+    let last = last?;
     db.close()?;
     Ok(writeln!(out, "made {}, which holds every write through number {}", args.to.display(), human::count(last.0))?)
 }

@@ -10,6 +10,7 @@ use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;
 use crate::human;
+use crate::long::Long;
 
 /// Merges the tables of a family, so that deleted and overwritten entries take no space and reads look at one place.
 #[derive(clap::Args)]
@@ -47,7 +48,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     let vfs = RealVfs::new();
     let (start, before) = (vfs.now(), table_bytes(&db, &family));
-    db.compact_range(&family, from.as_deref(), to.as_deref(), &options)?;
+    let long = Long::writing("compacting", || {
+        "what was compacted so far stays, and nothing is lost; the same command goes on with the rest".to_owned()
+    })?;
+    let compacted = db.compact_range(&family, from.as_deref(), to.as_deref(), &options);
+    drop(long);
+    compacted?;
     let (time, after) = (vfs.now().saturating_sub(start), table_bytes(&db, &family));
     db.close()?;
     let (before, after, time) = (human::bytes(before), human::bytes(after), human::seconds(time));

@@ -1,13 +1,14 @@
 //! `spillway export`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spillway::export::ExportOptions;
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs};
 use crate::failure::Outcome;
 use crate::human;
+use crate::long::Long;
 
 /// Writes another directory with the same keys and values, which RocksDB (7.8 and later) opens.
 ///
@@ -31,9 +32,18 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
-    let summary = db.export(&args.to, &ExportOptions { copy_tables: args.copy })?;
+    let long = Long::writing("exporting", nothing_at(&args.to))?;
+    let summary = db.export(&args.to, &ExportOptions { copy_tables: args.copy });
+    drop(long);
+    let summary = summary?;
     db.close()?;
     let families = human::counted(summary.families as u64, "family", "families");
     let tables = human::counted(summary.tables as u64, "table", "tables");
     Ok(writeln!(out, "exported {families}, {tables}, {} to {}", human::bytes(summary.bytes), args.to.display())?)
+}
+
+/// What Ctrl-C says of a directory in the making.
+pub fn nothing_at(dir: &Path) -> impl Fn() -> String + Send + 'static {
+    let dir = dir.display().to_string();
+    move || format!("nothing is at {dir}; the same command begins again, and removes what is left in {dir}.tmp")
 }

@@ -1,9 +1,10 @@
 //! Why a command failed, as its user is told.
 
 use std::error::Error as _;
-use std::fmt::Write;
-use std::io;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use spillway::version::file_name;
 use spillway::vfs::RealVfs;
@@ -20,12 +21,31 @@ pub enum Failure {
     /// What was asked for cannot be done; the text says what to do.
     Refused(String),
     /// Ctrl-C; the text says what became of the work.
-    Interrupted(&'static str),
+    Interrupted(String),
     /// Everything there is to say was printed already.
     Told,
 }
 
+/// Whether failures are told as JSON (`--json`). Of the whole process, since Ctrl-C is told by another thread.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on failures are told as JSON.
+pub fn tell_as_json() {
+    AS_JSON.store(true, Ordering::Relaxed);
+}
+
 impl Failure {
+    /// On standard error, unless there is nothing to say: a text, or a line of JSON.
+    pub fn tell(&self) {
+        let Some(message) = self.message() else { return };
+        let line = match AS_JSON.load(Ordering::Relaxed) {
+            true => serde_json::json!({ "error": message, "status": self.status() }).to_string(),
+            false => format!("error: {message}"),
+        };
+        // A terminal that was closed takes nothing any more.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
     pub fn refused(message: impl Into<String>) -> Failure {
         Failure::Refused(message.into())
     }

@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use clap::Subcommand;
+use serde_json::json;
 use spillway::FamilyOptions;
 use spillway::options::apply_string;
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;
+use crate::json;
 
 /// Lists, creates and drops column families.
 #[derive(clap::Args)]
@@ -26,6 +28,9 @@ enum Action {
     List {
         #[command(flatten)]
         database: DatabaseArgs,
+        /// Prints JSON: one line, described in docs/cli.md.
+        #[arg(long)]
+        json: bool,
     },
     /// Creates an empty family.
     Create {
@@ -50,10 +55,21 @@ enum Action {
     },
 }
 
+impl Args {
+    pub fn is_json(&self) -> bool {
+        matches!(self.action, Action::List { json: true, .. })
+    }
+}
+
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
-        Action::List { database } => {
-            for family in database.open(Access::Read)?.families() {
+        Action::List { database, json } => {
+            let families = database.open(Access::Read)?.families();
+            if *json {
+                let shown = families.iter().map(|family| json!({ "id": family.id().0, "name": family.name() }));
+                return json::print(&json!({ "families": shown.collect::<Vec<_>>() }), out);
+            }
+            for family in families {
                 writeln!(out, "{}", family.name())?;
             }
             Ok(())

@@ -82,7 +82,7 @@ pub struct Args {
     no_blocking_flush: bool,
     /// Prints a line of JSON.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     #[command(flatten)]
     notation: Notation,
     #[command(flatten)]
@@ -216,7 +216,7 @@ impl Watch {
             while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let ((files, files_done), (bytes, bytes_done)) = (progress.files(), progress.bytes());
                 let (files_done, files) = (human::count(files_done), human::counted(files, "table", "tables"));
-                step.reach(bytes_done, bytes, format!("prepared {files_done} of {files}"));
+                step.reach(bytes_done, Some(bytes), format!("prepared {files_done} of {files}"));
                 if interrupt.is_asked() {
                     progress.cancel();
                 }

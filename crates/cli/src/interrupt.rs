@@ -57,10 +57,10 @@ impl Interrupt {
     }
 
     /// Tells a failure that comes of it apart from others; `so` says what became of the work.
-    pub fn explain<T>(&self, outcome: Outcome<T>, so: &'static str) -> Outcome<T> {
+    pub fn explain<T>(&self, outcome: Outcome<T>, so: &str) -> Outcome<T> {
         match outcome {
             Err(Failure::Engine(error)) if self.is_asked() && error.kind() == ErrorKind::Closed => {
-                Err(Failure::Interrupted(so))
+                Err(Failure::Interrupted(so.to_owned()))
             }
             outcome => outcome,
         }

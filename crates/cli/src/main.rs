@@ -5,6 +5,7 @@ mod bytes;
 mod check;
 mod checkpoint;
 mod compact;
+mod completions;
 mod database;
 mod delete;
 mod destroy;
@@ -16,9 +17,12 @@ mod human;
 mod ingest;
 mod input;
 mod interrupt;
+mod json;
 mod load;
 mod log;
+mod long;
 mod make;
+mod man;
 mod manifest;
 mod options;
 mod progress;
@@ -31,13 +35,13 @@ mod stats;
 mod table;
 mod threads;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, tell_as_json};
 
 /// A database in a directory: load files into it, read it, look inside it, check it, move it to and from RocksDB.
 #[derive(Parser)]
@@ -88,11 +92,27 @@ enum Command {
     Manifest(manifest::Args),
     Options(options::Args),
     Destroy(destroy::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     /// Measures, under the names and flags of RocksDB's db_bench.
     Bench(bench::cli::Args),
 }
 
 impl Command {
+    /// Whether it answers in JSON.
+    fn is_json(&self) -> bool {
+        match self {
+            Command::Ingest(args) => args.json,
+            Command::Stats(args) => args.json,
+            Command::Families(args) => args.is_json(),
+            Command::Check(args) => args.json,
+            Command::Backup(args) => args.json,
+            Command::Table(args) => args.is_json(),
+            Command::Options(args) => args.is_json(),
+            _ => false,
+        }
+    }
+
     fn run(&self, out: &mut dyn Write) -> Outcome {
         match self {
             Command::Load(args) => load::run(args, out),
@@ -113,9 +133,17 @@ impl Command {
             Command::Manifest(args) => manifest::run(args, out),
             Command::Options(args) => options::run(args, out),
             Command::Destroy(args) => destroy::run(args, out),
+            Command::Completions(args) => completions::run(args, Program::command(), out),
+            Command::Man(args) => man::run(args, Program::command(), out),
             Command::Bench(args) => Ok(bench::cli::run(args)?),
         }
     }
+}
+
+/// Whether a stream shows colours: a terminal that knows them, of a user who has not asked for none.
+fn colours(stream: &impl IsTerminal) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
 
 fn main() -> ExitCode {
@@ -128,7 +156,15 @@ fn main() -> ExitCode {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .with_ansi(colours(&io::stderr()))
+        .with_target(false)
+        .init();
+    if program.command.is_json() {
+        tell_as_json();
+    }
     // Not locked: benchmarks print from threads of their own.
     let mut out = BufWriter::new(io::stdout());
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
@@ -138,10 +174,7 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             let _ = out.flush(); // what was found before the failure stands before it
-            if let Some(message) = failure.message() {
-                // A terminal that was closed takes nothing any more.
-                let _ = writeln!(io::stderr(), "error: {message}");
-            }
+            failure.tell();
             ExitCode::from(failure.status())
         }
     }

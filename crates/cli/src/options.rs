@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Subcommand;
+use serde_json::json;
 use spillway::config::{Config, Start};
 use spillway::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
 use spillway::vfs::RealVfs;
@@ -11,6 +12,7 @@ use spillway::{DbOptions, FamilyOptions};
 
 use crate::database::split_config;
 use crate::failure::{Failure, Outcome};
+use crate::json;
 
 /// Lists the options: name, type, default, bounds, and what each does. Or checks a configuration.
 #[derive(clap::Args)]
@@ -24,6 +26,9 @@ pub struct Args {
     /// Only options whose names contain this.
     #[arg(value_name = "TEXT", default_value = "")]
     text: String,
+    /// Prints JSON: one line, described in docs/cli.md.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Subcommand)]
@@ -40,12 +45,22 @@ enum Action {
         /// Prints every option, those at their defaults too.
         #[arg(long)]
         all: bool,
+        /// Prints JSON: one line, described in docs/cli.md.
+        #[arg(long)]
+        json: bool,
     },
+}
+
+impl Args {
+    pub fn is_json(&self) -> bool {
+        self.json || matches!(self.action, Some(Action::Check { json: true, .. }))
+    }
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
-        Some(Action::Check { config, all }) => check(config, *all, out),
+        Some(Action::Check { config, all, json: true }) => check_json(config, *all, out),
+        Some(Action::Check { config, all, json: false }) => check(config, *all, out),
         None => list(args, out),
     }
 }
@@ -70,22 +85,45 @@ fn check(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-fn list(args: &Args, out: &mut dyn Write) -> Outcome {
-    let groups = [
+fn check_json(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
+    let (path, name) = split_config(config);
+    let config = Config::from_file(&*RealVfs::new(), Path::new(path), &Start::default())?;
+    let databases = match name {
+        Some(name) => vec![config.database(Some(name)).map_err(|error| error.at_path(path))?],
+        None => config.databases().iter().collect(),
+    };
+    json::print(&json::configuration(&config, &databases, all), out)
+}
+
+/// Options by group; a group's title begins with its name.
+fn groups() -> [(&'static str, Vec<Documented>); 5] {
+    [
         ("DBOptions: options of the whole database", rows::<DbOptions>()),
         ("CFOptions: options of a column family", rows::<FamilyOptions>()),
         ("BlockBasedTable: tables, inside block_based_table_factory={...}", rows::<TableOptions>()),
         ("ToplingZipTable: inside table_factory=ToplingZipTable:{...}", rows::<ZipTableOptions>()),
         ("VecAutoSortTable: inside table_factory=VecAutoSortTable:{...}", rows::<AutoSortOptions>()),
-    ];
+    ]
+}
+
+fn list(args: &Args, out: &mut dyn Write) -> Outcome {
     let mut shown = 0;
-    for (title, rows) in groups {
+    let mut listed = Vec::new();
+    for (title, rows) in groups() {
         let rows: Vec<_> = rows.into_iter().filter(|row| row.name.contains(&args.text)).collect();
+        if args.json {
+            let group = title.split(':').next().unwrap_or_default();
+            listed.extend(rows.iter().map(|row| json::option(group, row)));
+            continue;
+        }
         if !rows.is_empty() {
             writeln!(out, "{}{title}", if shown > 0 { "\n" } else { "" })?;
         }
         shown += rows.len();
         rows.iter().try_for_each(|row| show(row, out))?;
+    }
+    if args.json {
+        return json::print(&json!({ "options": listed }), out);
     }
     match shown {
         0 => Err(Failure::refused(format!("there is no option whose name contains \"{}\"", args.text))),

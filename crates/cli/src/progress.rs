@@ -1,85 +1,122 @@
-//! Progress on a terminal. Nothing is shown where standard error is none.
+//! Progress on a terminal: one line, which is gone in the end. Nothing is shown where standard error is none, or narrower
+//! than [`line::COLUMNS_MIN`].
 
+pub mod line;
 #[cfg(test)]
 pub mod screen;
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use self::line::Look;
 use crate::human;
 
-/// Counts bytes, with time left where the total is known.
-fn bar(total_bytes: Option<u64>) -> ProgressBar {
-    let template = match total_bytes {
-        Some(_) => "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left",
-        None => "{spinner} {bytes}  {bytes_per_sec}  {msg}  {elapsed}",
-    };
-    let bar = ProgressBar::with_draw_target(total_bytes, target());
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
+/// What the line says beside its bytes.
+#[derive(Default)]
+struct Words {
+    label: String,
+    extra: String,
 }
 
-/// Where it is drawn.
-fn target() -> ProgressDrawTarget {
+/// A line of bytes. Clones are one.
+#[derive(Clone)]
+struct Line {
+    bar: ProgressBar,
+    words: Arc<Mutex<Words>>,
+}
+
+impl Line {
+    fn begin(label: &str, total_bytes: Option<u64>) -> Line {
+        let words = Arc::new(Mutex::new(Words { label: label.to_owned(), extra: String::new() }));
+        let (target, columns) = target();
+        let drawn = words.clone();
+        let draw = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let words = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+            let (label, extra) = (words.label.clone(), words.extra.clone());
+            let look = Look { done: state.pos(), total: state.len(), elapsed: state.elapsed(), label, extra };
+            let _ = out.write_str(&line::line(&look, columns())); // into memory
+        };
+        // Hidden until it has its style: the default one would be drawn.
+        let bar = ProgressBar::with_draw_target(total_bytes, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        bar.set_style(style.with_key("line", draw));
+        bar.set_draw_target(target);
+        Line { bar, words }
+    }
+
+    fn say(&self, label: String, extra: String) {
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Words { label, extra };
+    }
+}
+
+/// Where it is drawn, and how many columns there are. Those can change.
+fn target() -> (ProgressDrawTarget, fn() -> usize) {
     #[cfg(test)]
     if let Some(target) = screen::Screen::target() {
-        return target;
+        return (target, || usize::from(screen::COLUMNS));
     }
-    ProgressDrawTarget::stderr()
+    (ProgressDrawTarget::stderr(), stderr_columns)
+}
+
+/// Columns of the terminal; 0 where there is none.
+fn stderr_columns() -> usize {
+    console::Term::stderr().size_checked().map_or(0, |(_, columns)| usize::from(columns))
 }
 
 /// Records read from files: bytes of the files, their rate, records, their rate, time left.
 pub struct Reading {
-    bar: ProgressBar,
+    line: Line,
     read_bytes: Arc<AtomicU64>,
 }
 
 impl Reading {
     /// `total_bytes`: of the files, where it is known. `read_bytes` grows as they are read.
     pub fn begin(total_bytes: Option<u64>, read_bytes: Arc<AtomicU64>) -> Reading {
-        Reading { bar: bar(total_bytes), read_bytes }
+        Reading { line: Line::begin("reading", total_bytes), read_bytes }
     }
 
     /// So many records were taken in by now.
     pub fn advance(&self, records: u64) {
-        self.bar.set_position(self.read_bytes.load(Ordering::Relaxed));
-        let rate = human::per_second(records, self.bar.elapsed());
-        self.bar.set_message(format!("{} records  {} records/s", human::count(records), human::count(rate)));
+        let bar = &self.line.bar;
+        let rate = human::per_second(records, bar.elapsed());
+        self.line.say(human::counted(records, "record", "records"), format!("{} records/s", human::count(rate)));
+        bar.set_position(self.read_bytes.load(Ordering::Relaxed));
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.line.bar.finish_and_clear();
     }
 }
 
 /// Bytes that a step goes through. Any thread can count.
 #[derive(Clone)]
-pub struct Step(ProgressBar);
+pub struct Step(Line);
 
 impl Step {
     /// `total_bytes`: where it is known.
     pub fn begin(name: &str, total_bytes: Option<u64>) -> Step {
-        let bar = bar(total_bytes);
-        bar.set_message(name.to_owned());
-        Step(bar)
+        Step(Line::begin(name, total_bytes))
     }
 
     pub fn advance(&self, bytes: u64) {
-        self.0.inc(bytes);
+        self.0.bar.inc(bytes);
     }
 
-    /// So many bytes of so many, by now.
-    pub fn reach(&self, bytes: u64, total_bytes: u64, what: String) {
-        self.0.set_length(total_bytes);
-        self.0.set_position(bytes);
-        self.0.set_message(what);
+    /// So many bytes, by now, of so many where that is known.
+    pub fn reach(&self, bytes: u64, total_bytes: Option<u64>, what: String) {
+        self.0.say(what, String::new());
+        if let Some(total_bytes) = total_bytes {
+            self.0.bar.set_length(total_bytes);
+        }
+        self.0.bar.set_position(bytes);
     }
 
     pub fn end(&self) {
-        self.0.finish_and_clear();
+        self.0.bar.finish_and_clear();
     }
 }

@@ -1,7 +1,9 @@
 //! `spillway stats`.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use serde_json::json;
 use spillway::report::{LevelReport, property_names};
 use spillway::version::recover;
 use spillway::vfs::RealVfs;
@@ -9,7 +11,7 @@ use spillway::{Db, Family};
 
 use crate::database::{Access, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
-use crate::human;
+use crate::{human, json};
 
 /// Shows what the database consists of: families, levels, tables, logs, memory.
 #[derive(clap::Args)]
@@ -25,6 +27,9 @@ pub struct Args {
     /// Prints one property, under RocksDB's name.
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
+    /// Prints JSON: one line, described in docs/cli.md.
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
@@ -35,17 +40,33 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         return Err(Failure::refused(format!("there is no column family \"{name}\"")));
     }
     if let Some(property) = &args.property {
-        for family in &families {
-            let value = db.property(family, property).ok_or_else(|| unknown(property))?;
-            writeln!(out, "{}", value.trim_end())?;
-        }
-        return Ok(());
+        return show_property(&db, &families, property, args.json, out);
+    }
+    if args.json {
+        let recovered = recover::recover(&*RealVfs::new(), db.path())?;
+        let shown: Vec<_> = families.iter().map(|family| json::family(&db, family)).collect();
+        return json::print(&json::stats(&db, &shown, !recovered.fenced, recovered.manifest.0), out);
     }
     show_database(&db, out)?;
     for family in &families {
         show_family(&db, family, out)?;
     }
     Ok(())
+}
+
+fn show_property(db: &Db, families: &[Arc<Family>], name: &str, as_json: bool, out: &mut dyn Write) -> Outcome {
+    let mut shown = Vec::new();
+    for family in families {
+        let value = db.property(family, name).ok_or_else(|| unknown(name))?;
+        match as_json {
+            true => shown.push(json::property(family, &value)),
+            false => writeln!(out, "{}", value.trim_end())?,
+        }
+    }
+    if !as_json {
+        return Ok(());
+    }
+    json::print(&json!({ "property": name, "families": shown }), out)
 }
 
 fn unknown(property: &str) -> Failure {

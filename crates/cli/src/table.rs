@@ -73,6 +73,12 @@ pub fn show(out: &mut dyn Write, dump: impl FnOnce(dump::Line<'_>) -> spillway::
     Ok(dumped?)
 }
 
+impl Args {
+    pub fn is_json(&self) -> bool {
+        matches!(&self.action, Action::Build(args) if args.json)
+    }
+}
+
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
         Action::Build(args) => build::run(args, out),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressDrawTarget, TermLike};
 
 /// More columns than any line of ours has.
-const COLUMNS: u16 = 200;
+pub const COLUMNS: u16 = 200;
 
 /// How long a test waits for what another thread draws.
 const PATIENCE: Duration = Duration::from_secs(20);

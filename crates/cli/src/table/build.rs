@@ -56,7 +56,7 @@ pub struct Args {
     family: FamilyArgs,
     /// Prints a line of JSON for each table, and one for the whole.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {

@@ -1,0 +1,166 @@
+//! What `--json` prints: for each command one shape, on one line. The keys are kept; more can come. Described in docs/cli.md.
+//!
+//! Sizes are in bytes, times in seconds. Keys that a database orders are text where they are UTF-8.
+
+use std::io::Write;
+
+use serde_json::{Map, Value, json};
+use spillway::backup::{BackupInfo, DamagedBackup};
+use spillway::check::{CheckReport, Problem};
+use spillway::config::{Config, ConfiguredDb};
+use spillway::options::{Documented, row::Home, row::OptionGroup};
+use spillway::report::LevelReport;
+use spillway::{Db, DbOptions, Family, FamilyOptions};
+
+use crate::failure::Outcome;
+use crate::human;
+
+/// A value on a line of its own.
+pub fn print(value: &Value, out: &mut dyn Write) -> Outcome {
+    Ok(writeln!(out, "{value}")?)
+}
+
+/// Who reads a directory.
+fn owner(is_rocksdbs: bool) -> &'static str {
+    if is_rocksdbs { "rocksdb" } else { "spillway" }
+}
+
+/// What `stats` knows of a family.
+pub fn family(db: &Db, family: &Family) -> Value {
+    let options = family.options();
+    let levels = db.levels(family);
+    let number = |name: &str| db.int_property(family, name).unwrap_or_default();
+    json!({
+        "name": family.name(),
+        "id": family.id().0,
+        "order": options.order.name(),
+        "merge_operator": options.merge_operator.as_ref().map(|operator| operator.name().to_owned()),
+        "levels": levels.iter().map(level).collect::<Vec<_>>(),
+        "tables": levels.iter().map(|level| level.files as u64).sum::<u64>(),
+        "table_bytes": levels.iter().map(|level| level.bytes).sum::<u64>(),
+        "keys_estimate": number("rocksdb.estimate-num-keys"),
+        "entries_in_memory":
+            number("rocksdb.num-entries-active-mem-table") + number("rocksdb.num-entries-imm-mem-tables"),
+        "memtable_bytes": number("rocksdb.cur-size-all-mem-tables"),
+        "open_tables_bytes": number("rocksdb.estimate-table-readers-mem"),
+        "pending_compaction_bytes": number("rocksdb.estimate-pending-compaction-bytes"),
+    })
+}
+
+fn level(level: &LevelReport) -> Value {
+    json!({
+        "level": level.level,
+        "tables": level.files,
+        "bytes": level.bytes,
+        "target_bytes": level.target_bytes,
+        "score": level.score,
+    })
+}
+
+/// `stats`, of some families.
+pub fn stats(db: &Db, families: &[Value], is_rocksdbs: bool, manifest: u64) -> Value {
+    json!({
+        "database": db.path().to_string_lossy(),
+        "format": owner(is_rocksdbs),
+        "manifest": manifest,
+        "last_number": db.latest_sequence_number().0,
+        "families": families,
+    })
+}
+
+/// A property of a family: a number, or a text of lines.
+pub fn property(family: &Family, value: &str) -> Value {
+    let value = value.trim_end();
+    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
+    json!({ "name": family.name(), "value": value })
+}
+
+pub fn check(report: &CheckReport) -> Value {
+    json!({
+        "format": owner(report.is_rocksdbs),
+        "manifest": report.manifest.0,
+        "families": report.families,
+        "last_number": report.last_seq.0,
+        "tables": report.tables,
+        "table_bytes": report.table_bytes,
+        "table_entries": report.table_entries,
+        "logs": report.logs,
+        "log_bytes": report.log_bytes,
+        "log_batches": report.log_batches,
+        "log_changes": report.log_changes,
+        "notes": report.notes,
+        "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+        "problems_found": report.problems.len() as u64 + report.problems_left_out,
+        "changed_meanwhile": report.changed_meanwhile,
+        "whole": report.is_whole(),
+    })
+}
+
+fn problem(problem: &Problem) -> Value {
+    let error = &problem.0;
+    json!({
+        "file": error.path().map(|path| path.to_string_lossy()),
+        "offset": error.offset(),
+        "message": error.message(),
+    })
+}
+
+pub fn backup(backup: &BackupInfo) -> Value {
+    json!({
+        "id": backup.id,
+        "time": human::utc(backup.timestamp_s),
+        "unix_time_s": backup.timestamp_s,
+        "files": backup.files,
+        "bytes": backup.bytes,
+        "last_number": backup.last_seq.0,
+    })
+}
+
+pub fn damaged_backup(backup: &DamagedBackup) -> Value {
+    json!({ "id": backup.id, "error": backup.error.to_string() })
+}
+
+/// An option as `options` lists it.
+pub fn option(group: &str, row: &Documented) -> Value {
+    json!({
+        "name": row.name,
+        "group": group,
+        "type": row.kind,
+        "default": (row.home != Home::Section).then_some(&row.default),
+        "bounds": row.bounds,
+        "can_change_while_open": row.mutable,
+        "is_rocksdbs": row.home != Home::Spillway,
+        "meaning": row.doc,
+    })
+}
+
+/// `options check`: some databases of a configuration.
+pub fn configuration(config: &Config, databases: &[&ConfiguredDb], all: bool) -> Value {
+    json!({
+        "warnings": config.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "databases": databases.iter().map(|database| configured(database, all)).collect::<Vec<_>>(),
+        "opened_by_default": config.database(None).ok().map(|database| &database.name),
+    })
+}
+
+fn configured(database: &ConfiguredDb, all: bool) -> Value {
+    let family = |options: &FamilyOptions| settings(options, &FamilyOptions::default(), all);
+    let families = database.families.iter().map(|(name, options)| json!({ "name": name, "options": family(options) }));
+    json!({
+        "name": database.name,
+        "path": database.path.to_string_lossy(),
+        "read_only": database.read_only,
+        "options": settings(&database.db, &DbOptions::default(), all),
+        "families": families.collect::<Vec<_>>(),
+        "other_families": database.other_families.as_ref().map(family),
+    })
+}
+
+/// Those that differ from the defaults, or all, as option strings have them.
+fn settings(group: &dyn OptionGroup, defaults: &dyn OptionGroup, all: bool) -> Value {
+    let both = group.settings().into_iter().zip(defaults.settings());
+    let texts = both.map(|((row, setting), (_, default))| (row.name, setting.text(), default.text()));
+    let shown = texts.filter(|(_, text, default)| all || text != default);
+    Value::Object(shown.map(|(name, text, _)| (name.to_owned(), Value::from(text))).collect::<Map<_, _>>())
+}

@@ -1,0 +1,134 @@
+//! A command that can take long, and that the engine does in one call: how far it has come on the terminal, and what Ctrl-C
+//! says. It ends the process at once: what the engine has begun is as after a kill, and goes at the next open or attempt.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use spillway::vfs::{IoClass, RealVfs};
+
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::progress::Step;
+use crate::threads::Job;
+
+/// Between two looks at how far it has come, and at Ctrl-C.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What the kernel counts for this process, and how much of it is read, in bytes.
+const IO_FILE: &str = "/proc/self/io";
+const IO_BYTES_MAX: usize = 4 << 10;
+
+/// How far a command has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    pub bytes: u64,
+    pub total_bytes: Option<u64>,
+    /// What is done now.
+    pub what: String,
+}
+
+/// Where a command tells how far it has come. Clones are one.
+#[derive(Clone, Default)]
+pub struct Teller(Arc<Mutex<Reached>>);
+
+impl Teller {
+    pub fn tell(&self, reached: Reached) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+    }
+
+    pub fn told(&self) -> Reached {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// While it lives, the command's progress is shown, and Ctrl-C ends the command with a line of what that means.
+pub struct Long {
+    /// Nothing is sent: the thread ends when this is dropped, which comes before the job is waited for.
+    _end: mpsc::Sender<()>,
+    _job: Job<()>,
+}
+
+impl Long {
+    /// `reached` is asked again and again; `interrupted` once, at Ctrl-C: what was done, and how to go on.
+    pub fn begin(
+        reached: impl Fn() -> Reached + Send + 'static,
+        interrupted: impl Fn() -> String + Send + 'static,
+    ) -> Outcome<Long> {
+        let interrupt = Interrupt::default();
+        interrupt.listen()?;
+        let (end, ended) = mpsc::channel();
+        let first = reached();
+        let step = Step::begin(&first.what, first.total_bytes);
+        let job = Job::start(&*RealVfs::new(), "progress", move || {
+            while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let Reached { bytes, total_bytes, what } = reached();
+                step.reach(bytes, total_bytes, what);
+                if interrupt.is_asked() {
+                    step.end();
+                    end_process(&Failure::Interrupted(interrupted()));
+                }
+            }
+            step.end();
+        })?;
+        Ok(Long { _end: end, _job: job })
+    }
+
+    /// A command of which only the bytes that the process writes can be told.
+    pub fn writing(what: &str, interrupted: impl Fn() -> String + Send + 'static) -> Outcome<Long> {
+        let (what, start) = (what.to_owned(), written_bytes());
+        let reached =
+            move || Reached { bytes: written_bytes().saturating_sub(start), total_bytes: None, what: what.clone() };
+        Long::begin(reached, interrupted)
+    }
+}
+
+fn end_process(failure: &Failure) {
+    failure.tell();
+    let _ = io::stderr().flush(); // a terminal that was closed takes nothing any more
+    std::process::exit(failure.status().into());
+}
+
+/// Bytes that this process has given to the kernel to be written; 0 where the kernel does not tell.
+fn written_bytes() -> u64 {
+    let read = || -> spillway::Result<Vec<u8>> {
+        let mut text = vec![0; IO_BYTES_MAX];
+        let read = RealVfs::new().open(Path::new(IO_FILE))?.read_at(0, &mut text, IoClass::Other)?;
+        text.truncate(read);
+        Ok(text)
+    };
+    let text = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("wchar:")?.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::screen::Screen;
+
+    #[test]
+    fn the_terminal_shows_what_is_told_and_is_clear_in_the_end() {
+        let (screen, teller) = (Screen::of_this_thread(), Teller::default());
+        let told = teller.clone();
+        let long = Long::begin(move || told.told(), String::new).ok().unwrap();
+        teller.tell(Reached { bytes: 5 << 20, total_bytes: Some(10 << 20), what: "000007.sst".to_owned() });
+        assert!(screen.comes_to_show(" 50%  5.00 MiB/10.00 MiB"), "{screen:?}");
+        assert!(screen.showed(|line| line.contains("000007.sst")), "{screen:?}");
+        drop(long);
+        assert!(screen.is_clear(), "{screen:?}");
+    }
+
+    #[test]
+    fn bytes_that_are_written_are_counted() {
+        let before = written_bytes();
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = RealVfs::new().create(&dir.path().join("f"), spillway::vfs::IfExists::Fail).unwrap();
+        file.append(&[0; 100_000], IoClass::Other).unwrap();
+        drop(file);
+        let written = written_bytes();
+        assert!(written == 0 || written >= before + 100_000, "{before} {written}");
+    }
+}
