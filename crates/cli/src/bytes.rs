@@ -26,17 +26,37 @@ impl Notation {
 
 /// Hexadecimal digits, two for each byte; `0x` may stand in front.
 pub fn parse_hex(text: &str) -> Outcome<Vec<u8>> {
-    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return Err(Failure::refused(format!("{text:?} has an odd number of hexadecimal digits; each byte takes two")));
+    let mut bytes = Vec::new();
+    append_hex(text.as_bytes(), &mut bytes).map(|()| bytes).map_err(Failure::Refused)
+}
+
+/// Appends the bytes of hexadecimal digits.
+///
+/// # Errors
+/// They are none; the text says so.
+pub fn append_hex(shown: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
+    let digits = shown.strip_prefix(b"0x").unwrap_or(shown);
+    let (pairs, odd) = digits.as_chunks::<2>();
+    if !odd.is_empty() {
+        return Err(format!("\"{}\" has an odd number of hexadecimal digits; each byte takes two", beginning(shown)));
     }
-    let digit = |&byte: &u8| char::from(byte).to_digit(16);
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
-        _ => None,
-    };
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    bytes.ok_or_else(|| Failure::refused(format!("{text:?} holds something else than hexadecimal digits (0-9, a-f)")))
+    for [high, low] in pairs {
+        let (Some(high), Some(low)) = (digit(*high), digit(*low)) else {
+            let shown = beginning(shown);
+            return Err(format!("\"{shown}\" holds something else than hexadecimal digits (0-9, a-f)"));
+        };
+        to.push(high << 4 | low);
+    }
+    Ok(())
+}
+
+/// The first bytes, as messages show them.
+fn beginning(bytes: &[u8]) -> String {
+    const SHOWN_BYTES: usize = 64;
+    match bytes.split_at_checked(SHOWN_BYTES) {
+        Some((shown, [_, ..])) => text(shown) + "...",
+        _ => text(bytes),
+    }
 }
 
 pub fn write_hex(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
@@ -48,11 +68,13 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Text as it is; a backslash, control characters and what is not UTF-8 as escapes (`\\`, `\t`, `\n`, `\r`, `\xNN`).
+/// Text as it is; a backslash, control characters, byte order marks and what is not UTF-8 as escapes (`\\`, `\t`, `\n`,
+/// `\r`, `\xNN`). [`unescape`] undoes it.
 pub fn write_text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
-        while let Some(at) = rest.find(|c: char| c == '\\' || c.is_control()) {
+        // A mark at the beginning of a file would be taken for the file's own.
+        while let Some(at) = rest.find(|c: char| matches!(c, '\\' | '\u{feff}') || c.is_control()) {
             let (plain, from) = rest.split_at(at);
             out.write_all(plain.as_bytes())?;
             let mut characters = from.chars();
@@ -74,6 +96,52 @@ pub fn write_text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// The text that [`write_text`] writes.
+pub fn text(bytes: &[u8]) -> String {
+    let mut shown = Vec::new();
+    let _ = write_text(&mut shown, bytes); // memory takes everything
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+/// Appends the bytes that `text` stands for, as [`write_text`] writes it. What needs no escape may stand as it is.
+///
+/// # Errors
+/// A backslash begins no escape; `to` holds what stands before it.
+pub fn unescape(text: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let (plain, escape) = rest.split_at(at);
+        to.extend_from_slice(plain);
+        let (byte, len) = match escape {
+            [_, b'\\', ..] => (b'\\', 2),
+            [_, b't', ..] => (b'\t', 2),
+            [_, b'n', ..] => (b'\n', 2),
+            [_, b'r', ..] => (b'\r', 2),
+            [_, b'x', high, low, ..] => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, 4),
+                _ => return Err(no_escape(escape)),
+            },
+            _ => return Err(no_escape(escape)),
+        };
+        to.push(byte);
+        rest = escape.get(len..).unwrap_or_default();
+    }
+    to.extend_from_slice(rest);
+    Ok(())
+}
+
+#[cold]
+fn no_escape(escape: &[u8]) -> String {
+    let shown = escape.get(..4).unwrap_or(escape).escape_ascii().to_string().replace("\\\\", "\\");
+    format!(
+        "{shown} begins with a backslash and is no escape (\\\\, \\t, \\n, \\r, \\xNN); --raw takes backslashes as they stand"
+    )
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
 /// The first key after all that begin with `prefix`, byte by byte; `None` where there is none.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
@@ -88,18 +156,45 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn text(bytes: &[u8]) -> String {
-        let mut out = Vec::new();
-        write_text(&mut out, bytes).expect("memory");
-        String::from_utf8(out).expect("text")
+    fn back(text: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        unescape(text.as_bytes(), &mut bytes).map(|()| bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn escapes_are_undone(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'\\'), Just(b'\t'), Just(b'x')], 0..40)) {
+            let text = text(&bytes);
+            prop_assert!(!text.contains(char::is_control));
+            prop_assert_eq!(back(&text), Ok(bytes));
+        }
+    }
+
+    #[test]
+    fn a_backslash_that_begins_no_escape_is_refused() {
+        assert_eq!(back("a\\x5Cb\\xfF"), Ok(b"a\\b\xff".to_vec()));
+        for (bad, shown) in [
+            ("C:\\dir", "\\dir"),
+            ("\\", "\\"),
+            ("\\x", "\\x"),
+            ("\\x1", "\\x1"),
+            ("\\xg0", "\\xg0"),
+            ("\\\u{1b}[m", "\\\\x1b[m"),
+        ] {
+            let what = back(bad).expect_err("no escape");
+            assert!(what.starts_with(shown) && what.contains("--raw"), "{what}");
+        }
     }
 
     #[test]
     fn text_stays_on_one_line() {
         assert_eq!(text("Grüße".as_bytes()), "Grüße");
         assert_eq!(text(b"a\tb\nc\\d\x00\xff\xc2\x85"), "a\\tb\\nc\\\\d\\x00\\xff\\xc2\\x85");
+        assert_eq!(text("\u{feff}a".as_bytes()), "\\xef\\xbb\\xbfa");
         assert_eq!(text(b""), "");
     }
 

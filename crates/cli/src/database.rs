@@ -92,7 +92,9 @@ impl DatabaseArgs {
         let create = by_document || matches!(access, Access::Write { create: true, .. });
         if !exists && !create {
             let dir = dir.display();
-            return Err(Failure::refused(format!("there is no database in {dir}; `spillway load` makes one")));
+            return Err(Failure::refused(format!(
+                "there is no database in {dir}; `load` makes one, and so do `put` and `ingest` with --create"
+            )));
         }
         if exists {
             refuse_rocksdbs(&*vfs, &dir, access)?;

@@ -11,6 +11,7 @@ use spillway::vfs::RealVfs;
 use spillway::{Error, ErrorKind};
 
 use crate::interrupt::INTERRUPTED_STATUS;
+use crate::terminal::printable;
 
 pub type Outcome<T = ()> = Result<T, Failure>;
 
@@ -20,6 +21,8 @@ pub enum Failure {
     Output(io::Error),
     /// What was asked for cannot be done; the text says what to do.
     Refused(String),
+    /// What should be a record of the input is none; the text says where and why.
+    Malformed(String),
     /// Ctrl-C; the text says what became of the work.
     Interrupted(String),
     /// Everything there is to say was printed already.
@@ -40,7 +43,7 @@ impl Failure {
         let Some(message) = self.message() else { return };
         let line = match AS_JSON.load(Ordering::Relaxed) {
             true => serde_json::json!({ "error": message, "status": self.status() }).to_string(),
-            false => format!("error: {message}"),
+            false => format!("error: {}", printable(&message)),
         };
         // A terminal that was closed takes nothing any more.
         let _ = writeln!(io::stderr(), "{line}");
@@ -54,9 +57,20 @@ impl Failure {
         match self {
             Failure::Engine(error) => Some(explain(error)),
             Failure::Output(error) => Some(format!("cannot write to standard output: {error}")),
-            Failure::Refused(message) => Some(message.clone()),
+            Failure::Refused(message) | Failure::Malformed(message) => Some(message.clone()),
             Failure::Interrupted(so) => Some(format!("interrupted: {so}")),
             Failure::Told => None,
+        }
+    }
+
+    /// The failure, and what became of the work.
+    pub fn with(self, so: &str) -> Failure {
+        match self {
+            Failure::Malformed(what) => {
+                Failure::Refused(format!("{what}; {so}\nhint: --skip-bad passes over such records and counts them"))
+            }
+            Failure::Interrupted(_) | Failure::Told => self,
+            _ => Failure::Refused(format!("{}\n{so}", self.message().unwrap_or_default())),
         }
     }
 

@@ -4,11 +4,14 @@ use std::io::Write;
 
 use spillway::ReadOptions;
 
-use crate::bytes::{Notation, write_hex, write_text};
+use crate::bytes::{Notation, text, write_hex};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
+use crate::terminal::Shown;
 
-/// Prints the value of a key, as it is, and a line end. Exits with 1 where there is none.
+/// Prints the value of a key and a line end. Exits with 1 where there is none.
+///
+/// The value is printed as it is; on a terminal with control characters as escapes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spillway get 0041 --db /tmp/unicode\n  spillway get --hex 0x00ff --db /tmp/binary"
@@ -29,14 +32,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let db = args.database.open(Access::Read)?;
     let family = args.family.of(&db)?;
     let Some(value) = db.get(&family, &key, &ReadOptions::default())? else {
-        let mut shown = Vec::new();
-        write_text(&mut shown, args.key.as_bytes())?;
-        return Err(Failure::refused(format!("there is no key {}", String::from_utf8_lossy(&shown))));
+        return Err(Failure::refused(format!("there is no key {}", text(args.key.as_bytes()))));
     };
     if args.notation.hex {
         write_hex(out, &value)?;
     } else {
-        out.write_all(&value)?;
+        Shown::new(out).write_all(&value)?;
     }
     Ok(out.write_all(b"\n")?)
 }

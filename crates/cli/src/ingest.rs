@@ -33,7 +33,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// Ctrl-C ends the command at once, with everything ingested or nothing; what was copied for nothing goes at the next open.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  spillway ingest tables/*.sst --db /tmp/people
+  spillway ingest tables/*.sst --db /tmp/people --create
   spillway ingest march.sst --db /tmp/events --replace 2024-03-..2024-04- --move
   spillway ingest --replace 2023-..2024- --db /tmp/events    # removes those keys
   spillway ingest new.sst --db /tmp/people --mode blocking --verify --json")]
@@ -45,6 +45,9 @@ pub struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     family: FamilyArgs,
+    /// Makes the database where there is none.
+    #[arg(long, requires = "files")]
+    create: bool,
     /// Removes what the database has from FROM on, up to TO and without it, at the same instant. Keys that hold two dots
     /// are written with --hex.
     #[arg(long, value_name = "FROM..TO")]
@@ -147,7 +150,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         allow_blocking_flush: !args.no_blocking_flush,
         ..IngestOptions::default()
     };
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
+    if args.create {
+        // No database is made for files that are not there.
+        args.files.iter().try_for_each(|file| RealVfs::new().metadata(file).map(drop))?;
+    }
+    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
     let family = args.family.of(&db)?;
     let interrupt = Interrupt::default();
     interrupt.listen()?;

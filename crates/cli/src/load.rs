@@ -4,6 +4,7 @@ mod tables;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -13,7 +14,8 @@ use spillway::{Db, Family, WriteBatch, WriteOptions};
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
 use crate::human;
-use crate::input::{Input, InputArgs, Record};
+use crate::input::{Input, InputArgs, Record, Skipped};
+use crate::interrupt::Interrupt;
 use crate::make::MakeArgs;
 use crate::progress::Reading;
 
@@ -23,34 +25,45 @@ const BATCH_RECORDS: u64 = 1000;
 /// Bytes of a batch at which it is written, however few records it has.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Loads a file's records. A key that is there already is overwritten.
+/// What there is to say where it ends before the first batch, or before all of its tables are in.
+const NOTHING_LOADED: &str = "nothing was loaded";
+
+/// Loads records of files. A key that is there already is overwritten.
 ///
 /// csv: fields between commas (--delimiter), quoted where they need it; the first row names the columns unless
 /// --no-header is given. The key is the columns of --key, the value is the whole row as csv, or the columns of --value.
 ///
 /// tsv: the same with tabs and without quotes.
 ///
-/// ndjson: a JSON object on each line. The key is the fields of --key, the value is the line. A number in a key is
-/// the text that stands there: 1e3 is not 1000.
+/// ndjson: a JSON object on each line. The key is the fields of --key, the value is the line, or the field of --value. A
+/// number in a key is the text that stands there: 1e3 is not 1000. A field NAME can also be there as NAME_hex, in
+/// hexadecimal digits.
 ///
-/// kv: on each line the key, a tab and the value, as `scan` prints them with --hex.
+/// kv: on each line the key, a tab and the value, as `scan` prints them: \\, \t, \n, \r and \xNN are escapes, unless
+/// --raw is given; with --hex every byte is two digits.
+///
+/// Files are UTF-8, plain or compressed by gzip or Zstandard: what they are is seen by how they begin.
 ///
 /// By puts, what is loaded survives a kill of the process at once, batch by batch, and a power loss when the command ends
-/// (with --sync, at once). With --via ingest, which is the fast way for many records, all of them appear at once in the
-/// end, or none: they are sorted into tables first (see `spillway table build`), and those are taken in as they are.
+/// (with --sync, at once). A load that ends early, by Ctrl-C or an error, keeps what was read before, says how many records
+/// that is, and --skip with that number goes on behind them. With --via ingest, which is the fast way for many records,
+/// all of them appear at once in the end, or none: they are sorted into tables first (see `spillway table build`), and
+/// those are taken in as they are.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "Examples:
   spillway load people.csv --db /tmp/people --format csv --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
-  zcat events.json.gz | spillway load - --db /tmp/events --format ndjson --key time,id --key-separator :
+  spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
-  spillway scan --hex --db /tmp/a | spillway load - --db /tmp/b --format kv --hex"
+  spillway load people.csv --db /tmp/people --format csv --skip-bad --skip 120000    # goes on behind 120,000 records
+  spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv"
 )]
 pub struct Args {
-    /// The file; - for standard input.
-    file: PathBuf,
+    /// The files, one read after the other; - for standard input.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -72,9 +85,12 @@ pub struct Args {
     /// Makes every batch survive power loss before the next one is written.
     #[arg(long)]
     sync: bool,
-    /// Prints `acknowledged N` after each batch: N records are in the database whatever happens now.
+    /// Prints `acknowledged N` after each batch: the first N records are in the database whatever happens now.
     #[arg(long)]
     acks: bool,
+    /// Passes over the first N good records: those that a load which ended early said it had loaded.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    skip: u64,
     #[command(flatten)]
     adopt: AdoptArgs,
     #[command(flatten, next_help_heading = "With --via ingest")]
@@ -114,24 +130,44 @@ struct Tally {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     args.check()?;
-    let mut input = Input::open(&args.input, std::slice::from_ref(&args.file))?;
+    let interrupt = Interrupt::default();
+    interrupt.listen()?;
+    let mut input = interrupt.explain(Input::open(&args.input, &args.files, &interrupt), NOTHING_LOADED)?;
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: !args.no_create })?;
-    let family = args.family.of(&db)?;
-    if args.via == Via::Ingest {
-        return tables::load(args, db, family, input, out);
+    interrupt.explain(input.pass_over(args.skip), NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))?;
+    match args.via {
+        Via::Puts => load(args, db, input, &interrupt, out),
+        Via::Ingest => tables::load(args, db, input, &interrupt, out),
     }
-    let progress = Reading::begin(input.total_bytes(), input.counter());
+}
+
+fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
-    let mut tally = Tally::default();
-    let loaded = load(args, &db, &family, &mut input, &mut Reporter { out, progress: &progress, tally: &mut tally });
-    drop(progress);
-    loaded?;
-    db.close()?;
+    let mut loader = Loader {
+        args,
+        db: &db,
+        family: args.family.of(&db)?,
+        batch: WriteBatch::new(),
+        tally: Tally::default(),
+        progress: Reading::begin(input.total_bytes(), input.counter()),
+        out,
+    };
+    let loaded = loader.load(&mut input);
+    let (so, tally) = (loader.so_far(input.skipped()), std::mem::take(&mut loader.tally));
+    drop(loader);
+    let loaded = interrupt.explain(loaded, &so).map_err(|failure| failure.with(&so));
+    // Whatever ended it: what is loaded is to survive a power loss from now on.
+    match (loaded, db.close()) {
+        (Ok(()), closed) => closed?,
+        (Err(failure), Ok(())) => return Err(failure),
+        (Err(failure), Err(error)) => return Err(failure.with(&format!("to close the database failed, too: {error}"))),
+    }
+    input.skipped().check(tally.records + args.skip)?;
     summary(&tally, input.skipped(), vfs.now().saturating_sub(start), out)
 }
 
-fn summary(tally: &Tally, skipped: u64, time: Duration, out: &mut dyn Write) -> Outcome {
+fn summary(tally: &Tally, skipped: &Skipped, time: Duration, out: &mut dyn Write) -> Outcome {
     let Tally { records, payload_bytes } = *tally;
     writeln!(
         out,
@@ -142,54 +178,77 @@ fn summary(tally: &Tally, skipped: u64, time: Duration, out: &mut dyn Write) -> 
         human::count(human::per_second(records, time)),
         human::bytes(human::per_second(payload_bytes, time)),
     )?;
-    if skipped > 0 {
-        writeln!(out, "passed over {}", human::counted(skipped, "malformed record", "malformed records"))?;
-    }
-    Ok(())
+    skipped.show(out)
 }
 
-/// Where a load's progress is told.
-struct Reporter<'a> {
+/// Writes records, batch by batch.
+struct Loader<'a> {
+    args: &'a Args,
+    db: &'a Db,
+    family: Arc<Family>,
+    batch: WriteBatch,
+    tally: Tally,
+    progress: Reading,
     out: &'a mut dyn Write,
-    progress: &'a Reading,
-    tally: &'a mut Tally,
 }
 
-fn load(args: &Args, db: &Db, family: &Family, input: &mut Input<'_>, reporter: &mut Reporter<'_>) -> Outcome {
-    let mut batch = WriteBatch::new();
-    let mut record = Record::default();
-    loop {
-        match input.next(&mut record)? {
-            Ok(true) => batch.put(family.id(), &record.key, &record.value),
-            Ok(false) => return write(args, db, &mut batch, reporter),
-            Err(malformed) => {
-                write(args, db, &mut batch, reporter)?;
-                let before = human::count(reporter.tally.records);
-                return Err(malformed.failure(&format!("the {before} records before it are loaded")));
+impl Loader<'_> {
+    /// Whatever ends it, what was read before is written.
+    fn load(&mut self, input: &mut Input<'_>) -> Outcome {
+        let read = self.read(input);
+        let written = self.write();
+        read.and(written)
+    }
+
+    fn read(&mut self, input: &mut Input<'_>) -> Outcome {
+        let mut record = Record::default();
+        while input.next(&mut record)? {
+            self.batch.put(self.family.id(), &record.key, &record.value);
+            let is_full = u64::from(self.batch.count()) >= self.args.batch.unwrap_or(BATCH_RECORDS);
+            if is_full || self.batch.len() >= BATCH_BYTES_MAX {
+                self.write()?;
             }
         }
-        if u64::from(batch.count()) >= args.batch.unwrap_or(BATCH_RECORDS) || batch.len() >= BATCH_BYTES_MAX {
-            write(args, db, &mut batch, reporter)?;
+        Ok(())
+    }
+
+    fn write(&mut self) -> Outcome {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let written = self.db.write(&self.batch, &WriteOptions { sync: self.args.sync, ..WriteOptions::default() });
+        if written.is_ok() {
+            let sizes = self.batch.iter().flatten().map(|record| record.key.len() + record.value.len());
+            self.tally.payload_bytes += sizes.sum::<usize>() as u64;
+            self.tally.records += u64::from(self.batch.count());
+        }
+        self.batch.clear();
+        written?;
+        if self.args.acks {
+            writeln!(self.out, "acknowledged {}", self.args.skip + self.tally.records)?;
+            self.out.flush()?;
+        }
+        self.progress.advance(self.tally.records);
+        Ok(())
+    }
+
+    /// What became of the records, where not all of them are loaded.
+    fn so_far(&self, skipped: &Skipped) -> String {
+        let records = self.tally.records;
+        let mut so = match records {
+            0 => NOTHING_LOADED.to_owned(),
+            1 => "1 record is loaded".to_owned(),
+            _ => format!("{} records are loaded", human::count(records)),
+        };
+        if skipped.records() > 0 {
+            let malformed = human::counted(skipped.records(), "malformed record", "malformed records");
+            so += &format!(", {malformed} passed over");
+        }
+        match records + self.args.skip {
+            0 => so,
+            behind => so + &format!("; --skip {behind} goes on from there"),
         }
     }
-}
-
-fn write(args: &Args, db: &Db, batch: &mut WriteBatch, reporter: &mut Reporter<'_>) -> Outcome {
-    if batch.is_empty() {
-        return Ok(());
-    }
-    db.write(batch, &WriteOptions { sync: args.sync, ..WriteOptions::default() })?;
-    let tally = &mut *reporter.tally;
-    tally.records += u64::from(batch.count());
-    tally.payload_bytes +=
-        batch.iter().flatten().map(|record| record.key.len() + record.value.len()).sum::<usize>() as u64;
-    batch.clear();
-    if args.acks {
-        writeln!(reporter.out, "acknowledged {}", tally.records)?;
-        reporter.out.flush()?;
-    }
-    reporter.progress.advance(tally.records);
-    Ok(())
 }
 
 #[cfg(test)]

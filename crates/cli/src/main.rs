@@ -8,6 +8,7 @@ mod compact;
 mod completions;
 mod database;
 mod delete;
+mod delimited;
 mod destroy;
 mod export;
 mod failure;
@@ -33,6 +34,7 @@ mod sort;
 mod staging;
 mod stats;
 mod table;
+mod terminal;
 mod threads;
 
 use std::io::{self, BufWriter, IsTerminal, Write};

@@ -9,7 +9,7 @@ use spillway::{FamilyOptions, Result, TableWriter, WrittenTable};
 
 use crate::failure::{Failure, Outcome};
 use crate::human;
-use crate::input::{Input, Record};
+use crate::input::{Input, Record, Skipped};
 use crate::interrupt::Interrupt;
 use crate::progress::{Reading, Step};
 use crate::sort::{MEMORY_BYTES_MIN, Part, SortSettings, Sorted, Sorter};
@@ -86,7 +86,7 @@ pub struct Made {
     /// Keys and values of them.
     pub payload_bytes: u64,
     /// Malformed ones that were passed over.
-    pub skipped: u64,
+    pub skipped: Skipped,
     pub runs: usize,
     pub passes: usize,
     pub time: Duration,
@@ -125,8 +125,9 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
     let sorted = sorted?;
     let (runs, passes) = (sorted.runs, sorted.passes);
     let tables = write(Arc::new(sorted), threads, target_bytes, place)?;
-    let time = place.vfs.now().saturating_sub(start);
-    Ok(Made { tables, records, payload_bytes, skipped: input.skipped(), runs, passes, time })
+    let (skipped, time) = (input.skipped().clone(), place.vfs.now().saturating_sub(start));
+    skipped.check(records)?;
+    Ok(Made { tables, records, payload_bytes, skipped, runs, passes, time })
 }
 
 /// Returns the bytes of all keys and values. An interrupt is the cause of whatever the input has then: its end, or an error.
@@ -137,7 +138,7 @@ fn read(input: &mut Input<'_>, sorter: &mut Sorter, interrupt: &Interrupt) -> Ou
     let mut next = |record: &mut Record| {
         let found = input.next(record);
         interrupt.check()?;
-        found?.map_err(|malformed| malformed.failure("nothing was made"))
+        found
     };
     while next(&mut record)? {
         sorter.add(&record.key, &record.value)?;
@@ -232,7 +233,7 @@ mod tests {
         let lines: String = (0..count).map(|i| format!("{:05}\tvalue {i:030}\n", i * 7919 % count)).collect();
         vfs.create(&file, IfExists::Fail).unwrap().append(lines.as_bytes(), IoClass::Other).unwrap();
         let line = Line::parse_from(["make", "--format", "kv"]);
-        let input = Input::open(&line.input, &[file]).ok().unwrap();
+        let input = Input::open(&line.input, &[file], &Interrupt::default()).ok().unwrap();
         let (memory, target_size) = (Some(MEMORY_BYTES_MIN), Some(64 << 10));
         let args = MakeArgs { memory, threads: Some(2), tmp: None, target_size };
         let place = Place { vfs, dir, family: Arc::default(), interrupt: Interrupt::default() };

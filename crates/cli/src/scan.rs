@@ -1,5 +1,7 @@
 //! `spillway scan`.
 
+mod format;
+
 use std::io::Write;
 
 use spillway::{DbIterator, Family, ReadOptions, UserOrder};
@@ -8,16 +10,23 @@ use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;
 use crate::human;
+use crate::terminal::Shown;
 
-/// Prints keys and values in order: a line for each, with a tab between.
+use self::format::{Format, Printer};
+
+/// Prints keys and values in order.
 ///
-/// Backslashes, control characters and bytes that are not UTF-8 are printed as escapes (\\, \t, \n, \r, \xNN); --hex
-/// prints every byte, and `load --format kv --hex` reads that again.
+/// `load` reads every format but values again, and nothing is lost: --format kv by --format kv, --format csv by --format csv
+/// --value value, --format ndjson by --format ndjson --key key --value value. On a terminal control characters are always
+/// printed as escapes; in files and pipes csv and values hold every byte as it is.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway scan --db /tmp/unicode --from 0041 --to 005B
   spillway scan --db /tmp/unicode --prefix 1F6 --keys-only --reverse --limit 5
-  spillway scan --db /tmp/unicode --count")]
+  spillway scan --db /tmp/unicode --count
+  spillway scan --db /tmp/unicode --format csv > unicode.csv
+  spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv
+  spillway scan --db /tmp/events --format values > events.json    # the lines that load --format ndjson stored")]
 pub struct Args {
     /// The first key.
     #[arg(long, value_name = "KEY")]
@@ -34,11 +43,14 @@ pub struct Args {
     /// From the last key to the first.
     #[arg(long)]
     reverse: bool,
+    /// How keys and values are written.
+    #[arg(long, value_enum, default_value_t = Format::Kv)]
+    format: Format,
     /// Prints no values.
     #[arg(long)]
     keys_only: bool,
     /// Prints only how many keys there are, and how many bytes they and their values have.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["format", "keys_only"])]
     count: bool,
     #[command(flatten)]
     database: DatabaseArgs,
@@ -55,6 +67,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let db = args.database.open(Access::Read)?;
     let family = args.family.of(&db)?;
     let options = bounds(&family, from, to, prefix.as_deref());
+    let (format, notation, keys_only) = (args.format, args.notation, args.keys_only);
+    let mut shown = Shown::new(out);
+    let mut printer = Printer { out: &mut shown, format, notation, keys_only };
+    if !args.count {
+        printer.begin()?;
+    }
     let mut walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
     let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
     let mut valid = walk.start();
@@ -66,7 +84,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             key_bytes += key.len() as u64;
             value_bytes += value.len() as u64;
             if !args.count {
-                print(args, out, key, value)?;
+                printer.entry(key, value)?;
             }
         }
         valid = walk.step();
@@ -77,15 +95,6 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
     Ok(())
-}
-
-fn print(args: &Args, out: &mut dyn Write, key: &[u8], value: &[u8]) -> Outcome {
-    args.notation.write(out, key)?;
-    if !args.keys_only {
-        out.write_all(b"\t")?;
-        args.notation.write(out, value)?;
-    }
-    Ok(out.write_all(b"\n")?)
 }
 
 /// The narrowest bounds that hold everything asked for.

@@ -336,7 +336,7 @@ fn a_load_by_way_of_tables_is_whole_or_not_there() {
     place.write("bad", "a\t1\nb\n");
     let args = ["load", "bad", "--format", "kv", "--db", "db", "--via", "ingest"];
     let error = place.spillway(&args).fails();
-    assert!(error.starts_with("error: bad, line 2: no tab between key and value; nothing was made"), "{error}");
+    assert!(error.starts_with("error: bad, line 2: no tab between key and value; nothing was loaded"), "{error}");
     assert_eq!(scan(&place, "db"), "");
     assert!(!place.path("db/load.tmp").exists());
     // What a load that was killed left is removed by the next one.

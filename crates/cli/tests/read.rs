@@ -81,7 +81,8 @@ fn families_come_and_go() {
 #[test]
 fn wrong_calls_say_what_to_do() {
     let place = small();
-    let nowhere = "error: there is no database in nowhere; `spillway load` makes one\n";
+    let nowhere =
+        "error: there is no database in nowhere; `load` makes one, and so do `put` and `ingest` with --create\n";
     for command in [&["get", "a"][..], &["scan"], &["stats"], &["put", "a", "b"], &["delete", "a"], &["compact"]] {
         assert_eq!(place.spillway(&[command, &["--db", "nowhere"]].concat()).fails(), nowhere, "{command:?}");
         assert!(!place.path("nowhere").exists(), "{command:?} made a directory");

@@ -94,7 +94,7 @@ fn ways(flags: &IngestFlags, ours: &Path, theirs: &Path) -> Result<Vec<Way>> {
     let load = |name, more: &[&str]| {
         let options = format!("compression=kNoCompression;write_buffer_size={}", flags.write_buffer_size);
         let mut arguments: Vec<OsString> = vec!["load".into(), ours.into()];
-        arguments.extend(["--format", "kv", "--options", options.as_str()].map(OsString::from));
+        arguments.extend(["--format", "kv", "--raw", "--options", options.as_str()].map(OsString::from));
         arguments.extend(more.iter().map(OsString::from));
         Way { name, program: spillway.clone(), arguments, input: None, ours: true }
     };

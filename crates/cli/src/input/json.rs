@@ -1,31 +1,38 @@
-//! A JSON object on each line. The line is the value, as it stands. Numbers in keys are the text that stands there: as
-//! numbers, long ones would become equal that are not.
+//! A JSON object on each line. The line is the value, as it stands, or one of its fields is. Numbers in keys are the text
+//! that stands there: as numbers, long ones would become equal that are not.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::source::Source;
+use super::source::{Line, Source};
 use super::{Next, Parser, Record};
+use crate::bytes::append_hex;
 use crate::failure::Outcome;
 
-/// What editors of some systems begin a file of UTF-8 with. It belongs to no object.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Behind a field's name: it holds the field's bytes as hexadecimal digits. So `scan` writes what is not UTF-8.
+const HEX: &str = "_hex";
+
+type Object<'a> = BTreeMap<String, &'a RawValue>;
 
 pub struct Objects {
     source: Source,
+    line: Vec<u8>,
     /// Names of the fields that make the key.
     fields: Vec<String>,
     separator: String,
+    /// The field that makes the value, if not the line.
+    value: Option<String>,
 }
 
 impl Objects {
-    pub fn new(source: Source, fields: &[String], separator: &str) -> Objects {
-        Objects { source, fields: fields.to_vec(), separator: separator.to_owned() }
+    pub fn new(source: Source, fields: &[String], separator: &str, value: Option<&String>) -> Objects {
+        let (fields, separator, value) = (fields.to_vec(), separator.to_owned(), value.cloned());
+        Objects { source, line: Vec::new(), fields, separator, value }
     }
 
     fn parse(&self, record: &mut Record) -> Result<(), String> {
-        let object: BTreeMap<String, &RawValue> = serde_json::from_slice(&record.value).map_err(|error| {
+        let object: Object<'_> = serde_json::from_slice(&self.line).map_err(|error| {
             if error.is_data() { "not a JSON object".to_owned() } else { format!("not JSON: {error}") }
         })?;
         record.key.clear();
@@ -33,36 +40,55 @@ impl Objects {
             if i > 0 {
                 record.key.extend_from_slice(self.separator.as_bytes());
             }
-            let raw = object.get(field).ok_or_else(|| format!("the object has no field \"{field}\""))?.get();
-            match raw.as_bytes().first() {
-                Some(b'"') => {
-                    let text: String = serde_json::from_str(raw).map_err(|error| format!("not JSON: {error}"))?;
-                    record.key.extend_from_slice(text.as_bytes());
-                }
-                Some(b'-' | b'0'..=b'9' | b't' | b'f') => record.key.extend_from_slice(raw.as_bytes()),
-                _ => return Err(format!("the field \"{field}\" is neither text nor a number")),
+            append(&object, field, &mut record.key, false)?;
+        }
+        if record.key.is_empty() {
+            return Err("the key is empty (--format kv takes empty keys)".to_owned());
+        }
+        record.value.clear();
+        match &self.value {
+            Some(field) => append(&object, field, &mut record.value, true),
+            None => {
+                record.value.extend_from_slice(&self.line);
+                Ok(())
             }
         }
-        if record.key.is_empty() { Err("the key is empty".to_owned()) } else { Ok(()) }
     }
+}
+
+/// Appends what a field holds: text, a number, true or false; with `any` also null, an array or an object, as it stands.
+fn append(object: &Object<'_>, field: &str, to: &mut Vec<u8>, any: bool) -> Result<(), String> {
+    let text = |raw: &str| serde_json::from_str::<String>(raw).map_err(|error| format!("not JSON: {error}"));
+    let Some(raw) = object.get(field) else {
+        let digits = object.get(&format!("{field}{HEX}"));
+        let digits = digits.ok_or_else(|| format!("the object has no field \"{field}\""))?.get();
+        let digits = text(digits).map_err(|_| format!("the field \"{field}{HEX}\" is no text of digits"))?;
+        return append_hex(digits.as_bytes(), to);
+    };
+    match raw.get().as_bytes().first() {
+        Some(b'"') => to.extend_from_slice(text(raw.get())?.as_bytes()),
+        Some(b'-' | b'0'..=b'9' | b't' | b'f') => to.extend_from_slice(raw.get().as_bytes()),
+        _ if any => to.extend_from_slice(raw.get().as_bytes()),
+        _ => return Err(format!("the field \"{field}\" is neither text nor a number")),
+    }
+    Ok(())
 }
 
 impl Parser for Objects {
     fn next(&mut self, record: &mut Record) -> Outcome<Next> {
         loop {
-            if !self.source.read_line(&mut record.value)? {
-                return Ok(Next::End);
-            }
-            if self.source.line() == 1 && record.value.starts_with(BYTE_ORDER_MARK) {
-                record.value.drain(..BYTE_ORDER_MARK.len());
-            }
-            if !record.value.trim_ascii().is_empty() {
-                break;
+            let line = self.source.line();
+            match self.source.read_line(&mut self.line)? {
+                Line::End => return Ok(Next::End),
+                Line::TooLong => return Ok(Next::Malformed { line, what: self.source.too_long("line") }),
+                Line::Whole if self.line.trim_ascii().is_empty() => {}
+                Line::Whole => {
+                    return Ok(match self.parse(record) {
+                        Ok(()) => Next::Record,
+                        Err(what) => Next::Malformed { line, what },
+                    });
+                }
             }
         }
-        Ok(match self.parse(record) {
-            Ok(()) => Next::Record,
-            Err(what) => Next::Malformed { line: self.source.line(), what },
-        })
     }
 }

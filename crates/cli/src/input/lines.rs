@@ -1,33 +1,40 @@
 //! Key and value on each line, with a tab between.
 
-use super::source::Source;
+use super::source::{Line, Source};
 use super::{Next, Parser, Record};
-use crate::bytes::parse_hex;
+use crate::bytes::{append_hex, unescape};
 use crate::failure::Outcome;
+
+/// How bytes that no line can hold are written.
+#[derive(Clone, Copy)]
+pub enum Notation {
+    /// As `scan` prints them: `\\`, `\t`, `\n`, `\r`, `\xNN`.
+    Escapes,
+    Hex,
+    /// Not at all: every byte stands for itself.
+    Raw,
+}
 
 pub struct Pairs {
     source: Source,
-    hex: bool,
+    notation: Notation,
     line: Vec<u8>,
 }
 
 impl Pairs {
-    pub fn new(source: Source, hex: bool) -> Pairs {
-        Pairs { source, hex, line: Vec::new() }
+    pub fn new(source: Source, notation: Notation) -> Pairs {
+        Pairs { source, notation, line: Vec::new() }
     }
 
     fn parse(&self, record: &mut Record) -> Result<(), String> {
-        let mut halves = self.line.splitn(2, |&byte| byte == b'\t');
-        let (Some(key), Some(value)) = (halves.next(), halves.next()) else {
-            return Err("no tab between key and value".to_owned());
-        };
-        for (bytes, to) in [(key, &mut record.key), (value, &mut record.value)] {
+        let tab = memchr::memchr(b'\t', &self.line).ok_or_else(|| "no tab between key and value".to_owned())?;
+        let (key, value) = self.line.split_at(tab);
+        for (bytes, to) in [(key, &mut record.key), (value.get(1..).unwrap_or_default(), &mut record.value)] {
             to.clear();
-            if self.hex {
-                let digits = std::str::from_utf8(bytes).map_err(|_| "not hexadecimal digits".to_owned())?;
-                to.extend(parse_hex(digits).map_err(|failure| failure.message().unwrap_or_default())?);
-            } else {
-                to.extend_from_slice(bytes);
+            match self.notation {
+                Notation::Escapes => unescape(bytes, to)?,
+                Notation::Hex => append_hex(bytes, to)?,
+                Notation::Raw => to.extend_from_slice(bytes),
             }
         }
         Ok(())
@@ -37,16 +44,18 @@ impl Pairs {
 impl Parser for Pairs {
     fn next(&mut self, record: &mut Record) -> Outcome<Next> {
         loop {
-            if !self.source.read_line(&mut self.line)? {
-                return Ok(Next::End);
-            }
-            if !self.line.is_empty() {
-                break;
+            let line = self.source.line();
+            match self.source.read_line(&mut self.line)? {
+                Line::End => return Ok(Next::End),
+                Line::TooLong => return Ok(Next::Malformed { line, what: self.source.too_long("line") }),
+                Line::Whole if self.line.is_empty() => {}
+                Line::Whole => {
+                    return Ok(match self.parse(record) {
+                        Ok(()) => Next::Record,
+                        Err(what) => Next::Malformed { line, what },
+                    });
+                }
             }
         }
-        Ok(match self.parse(record) {
-            Ok(()) => Next::Record,
-            Err(what) => Next::Malformed { line: self.source.line(), what },
-        })
     }
 }

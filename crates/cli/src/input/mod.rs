@@ -1,8 +1,11 @@
 //! Files of records, in the formats that commands take in.
 
+mod content;
+mod file;
 mod json;
 mod lines;
 mod rows;
+mod skipped;
 mod source;
 
 use std::collections::VecDeque;
@@ -12,12 +15,22 @@ use std::sync::atomic::AtomicU64;
 
 use clap::ValueEnum;
 
+use crate::bytes::text;
+use crate::delimited::Row;
 use crate::failure::{Failure, Outcome};
+use crate::human;
 use crate::interrupt::Interrupt;
 
+pub use self::skipped::Skipped;
 use self::source::Source;
 
 const KEY_SEPARATOR: &str = "/";
+
+/// Bytes of a record in the input: while it is read, some twice as much is in memory.
+const RECORD_BYTES_DEFAULT: u64 = 64 << 20;
+
+/// More than any entry of a table can have.
+const RECORD_BYTES_MAX: u64 = 4 << 30;
 
 /// What the records are made of.
 #[derive(clap::Args, Debug)]
@@ -31,31 +44,43 @@ pub struct InputArgs {
     /// What stands between the parts of a key that is made of several; / if not given.
     #[arg(long, value_name = "TEXT")]
     key_separator: Option<String>,
-    /// csv, tsv: the columns that make the value, if not all. A single one is stored as it is, without quotes.
+    /// The columns (csv, tsv) or the field (ndjson) that make the value, if not the whole record. A single one is stored
+    /// as it is, without quotes.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
     /// csv: what stands between fields.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
-    /// csv, tsv: the first row is a record, not the columns' names.
+    /// csv, tsv: the first row of each file is a record, not the columns' names.
     #[arg(long)]
     no_header: bool,
-    /// csv, tsv: the first row names the columns. So it is without this, too.
+    /// csv, tsv: the first row of each file names the columns. So it is without this, too.
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
-    /// kv: keys and values are hexadecimal digits.
+    /// kv, and csv and tsv with one column as --value: keys and values are hexadecimal digits.
     #[arg(long)]
     hex: bool,
+    /// kv: backslashes are backslashes, and begin no escapes.
+    #[arg(long, conflicts_with = "hex")]
+    raw: bool,
     /// Passes over malformed records and counts them, instead of ending at the first one.
     #[arg(long)]
     skip_bad: bool,
+    /// The longest record. A quote in csv that is not closed within so many bytes is malformed, and the rows behind its line
+    /// are read again as rows. 64M if not given.
+    #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
+    max_record: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// Fields between commas, in quotes where they need it.
     Csv,
+    /// Fields between tabs, without quotes.
     Tsv,
+    /// A JSON object on each line.
     Ndjson,
+    /// Key, tab and value on each line.
     Kv,
 }
 
@@ -79,22 +104,12 @@ enum Next {
 
 /// Reads records of one format.
 trait Parser {
+    /// Reads the next record into `record`.
     fn next(&mut self, record: &mut Record) -> Outcome<Next>;
-}
 
-/// A record that is none, where none was to be passed over.
-pub struct Malformed {
-    file: PathBuf,
-    line: u64,
-    what: String,
-}
-
-impl Malformed {
-    /// The failure of a command; `so` says what became of the records before.
-    pub fn failure(&self, so: &str) -> Failure {
-        let Malformed { file, line, what } = self;
-        let file = file.display();
-        Failure::refused(format!("{file}, line {line}: {what}; {so} (--skip-bad passes over such lines)"))
+    /// The row that names the columns, where there is one.
+    fn header(&self) -> Option<&Row> {
+        None
     }
 }
 
@@ -103,48 +118,72 @@ pub struct Input<'a> {
     args: &'a InputArgs,
     /// Those that are not open yet.
     files: VecDeque<PathBuf>,
-    open: Option<(PathBuf, Box<dyn Parser>)>,
+    open: Option<OpenFile>,
+    /// The first file's, where it has one.
+    header: Option<Row>,
     read_bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
-    skipped: u64,
+    skipped: Skipped,
     interrupt: Interrupt,
 }
 
+struct OpenFile {
+    name: String,
+    parser: Box<dyn Parser>,
+}
+
 impl<'a> Input<'a> {
-    /// Opens the first file, and makes sure that the others are there.
-    pub fn open(args: &'a InputArgs, files: &[PathBuf]) -> Outcome<Input<'a>> {
+    /// Opens the first file, and makes sure that the others are there. Where `interrupt` is asked, reading fails.
+    pub fn open(args: &'a InputArgs, files: &[PathBuf], interrupt: &Interrupt) -> Outcome<Input<'a>> {
         args.check()?;
         check_files(files)?;
-        let sizes = files.iter().map(|path| source::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
-        let total_bytes = sizes.into_iter().sum();
-        let (files, read_bytes) = (files.iter().cloned().collect(), Arc::default());
-        let mut input =
-            Input { args, files, open: None, read_bytes, total_bytes, skipped: 0, interrupt: Interrupt::default() };
+        let sizes = files.iter().map(|path| file::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
+        let mut input = Input {
+            args,
+            files: files.iter().cloned().collect(),
+            open: None,
+            header: None,
+            read_bytes: Arc::default(),
+            total_bytes: sizes.into_iter().sum(),
+            skipped: Skipped::default(),
+            interrupt: interrupt.clone(),
+        };
         input.open_next()?;
         Ok(input)
-    }
-
-    /// From now on Ctrl-C is only noted, and ends the wait for more of a pipe.
-    pub fn listen(&self) -> Outcome<Interrupt> {
-        self.interrupt.listen()?;
-        Ok(self.interrupt.clone())
     }
 
     /// False where there is no other file.
     fn open_next(&mut self) -> Outcome<bool> {
         let Some(path) = self.files.pop_front() else { return Ok(false) };
-        let source = Source::open(&path, self.read_bytes.clone(), self.interrupt.clone())?;
-        self.open = Some((path, self.args.parser(source)?));
+        let source =
+            Source::open(&path, self.read_bytes.clone(), self.interrupt.clone(), self.args.record_bytes_max())?;
+        let name = source.name().to_owned();
+        let parser = self.args.parser(source)?;
+        match (&self.header, parser.header()) {
+            (None, header) => self.header = header.cloned(),
+            // Columns that are named are found by their names.
+            (Some(first), Some(header)) if self.args.value.is_empty() => check_header(&name, first, header)?,
+            _ => {}
+        }
+        self.open = Some(OpenFile { name, parser });
         Ok(true)
     }
 
-    /// Reads a record into `record`; false at the end of the last file. The inner error is one of the input's contents.
-    pub fn next(&mut self, record: &mut Record) -> Outcome<Result<bool, Malformed>> {
-        while let Some((path, parser)) = &mut self.open {
+    /// Reads a record into `record`; false at the end of the last file.
+    ///
+    /// # Errors
+    /// `Malformed`: what should be a record is none.
+    pub fn next(&mut self, record: &mut Record) -> Outcome<bool> {
+        while let Some(OpenFile { name, parser }) = &mut self.open {
             match parser.next(record)? {
-                Next::Record => return Ok(Ok(true)),
-                Next::Malformed { .. } if self.args.skip_bad => self.skipped += 1,
-                Next::Malformed { line, what } => return Ok(Err(Malformed { file: path.clone(), line, what })),
+                Next::Record => return Ok(true),
+                Next::Malformed { line, what } => {
+                    let what = format!("{name}, line {line}: {what}");
+                    if !self.args.skip_bad {
+                        return Err(Failure::Malformed(what));
+                    }
+                    self.skipped.add(what);
+                }
                 Next::End => {
                     if !self.open_next()? {
                         self.open = None;
@@ -152,7 +191,24 @@ impl<'a> Input<'a> {
                 }
             }
         }
-        Ok(Ok(false))
+        Ok(false)
+    }
+
+    /// Passes over the first records.
+    ///
+    /// # Errors
+    /// There are not so many.
+    pub fn pass_over(&mut self, records: u64) -> Outcome {
+        let mut record = Record::default();
+        for passed in 0..records {
+            if !self.next(&mut record)? {
+                let there = human::counted(passed, "record", "records");
+                return Err(Failure::refused(format!(
+                    "--skip {records} passes over more than there is: the input has {there}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of all files; `None` where one is a pipe.
@@ -166,8 +222,8 @@ impl<'a> Input<'a> {
     }
 
     /// Malformed records that were passed over.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 }
 
@@ -180,39 +236,73 @@ impl InputArgs {
         let by_columns = matches!(self.format, Format::Csv | Format::Tsv);
         let is_kv = self.format == Format::Kv;
         let given = [
-            ("--value", !self.value.is_empty(), by_columns),
+            ("--value", !self.value.is_empty(), !is_kv),
             ("--header", self.header, by_columns),
             ("--no-header", self.no_header, by_columns),
             ("--delimiter", self.delimiter.is_some(), self.format == Format::Csv),
-            ("--hex", self.hex, is_kv),
+            ("--hex", self.hex, is_kv || by_columns),
+            ("--raw", self.raw, is_kv),
             ("--key", !self.key.is_empty(), !is_kv),
             ("--key-separator", self.key_separator.is_some(), !is_kv),
         ];
         if let Some((name, ..)) = given.into_iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
             return refused(name);
         }
-        if self.format == Format::Ndjson && self.key.is_empty() {
-            return Err(Failure::refused("--format ndjson needs --key with the names of the fields that make the key"));
-        }
-        Ok(())
+        let wrong = match self.format {
+            Format::Ndjson if self.key.is_empty() => {
+                "--format ndjson needs --key with the names of the fields that make the key"
+            }
+            Format::Ndjson if self.value.len() > 1 => "--value takes one field with --format ndjson",
+            Format::Csv | Format::Tsv if self.hex && self.value.len() != 1 => "--hex needs one column as --value",
+            _ if self.max_record.is_some_and(|bytes| !(1..=RECORD_BYTES_MAX).contains(&bytes)) => {
+                "--max-record is 1 at the least and 4G at the most; no entry can be larger"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::refused(wrong))
     }
 
     fn key_separator(&self) -> &str {
         self.key_separator.as_deref().unwrap_or(KEY_SEPARATOR)
     }
 
+    fn record_bytes_max(&self) -> usize {
+        self.max_record.unwrap_or(RECORD_BYTES_DEFAULT) as usize
+    }
+
     fn parser(&self, source: Source) -> Outcome<Box<dyn Parser>> {
         Ok(match self.format {
             Format::Csv | Format::Tsv => Box::new(rows::Rows::new(self, source)?),
-            Format::Ndjson => Box::new(json::Objects::new(source, &self.key, self.key_separator())),
-            Format::Kv => Box::new(lines::Pairs::new(source, self.hex)),
+            Format::Ndjson => Box::new(json::Objects::new(source, &self.key, self.key_separator(), self.value.first())),
+            Format::Kv => Box::new(lines::Pairs::new(source, self.notation())),
         })
     }
+
+    fn notation(&self) -> lines::Notation {
+        match (self.hex, self.raw) {
+            (true, _) => lines::Notation::Hex,
+            (false, true) => lines::Notation::Raw,
+            (false, false) => lines::Notation::Escapes,
+        }
+    }
+}
+
+/// Whole rows are values only together with a header that they all share.
+fn check_header(name: &str, first: &Row, header: &Row) -> Outcome {
+    if first.iter().eq(header.iter()) {
+        return Ok(());
+    }
+    let names = |row: &Row| row.iter().map(text).collect::<Vec<_>>().join(", ");
+    let (header, first) = (names(header), names(first));
+    Err(Failure::refused(format!(
+        "{name}, line 1: the first row names {header}; the first file's names {first}, and rows that are stored whole \
+         could not be told apart. Say --value with the columns to store, or load it by itself"
+    )))
 }
 
 /// Standard input can be read once: a second time it would be at its end, and count as a file without records.
 fn check_files(files: &[PathBuf]) -> Outcome {
-    if files.iter().filter(|path| source::is_standard_input(path)).count() > 1 {
+    if files.iter().filter(|path| file::is_standard_input(path)).count() > 1 {
         return Err(Failure::refused("- is named twice, and standard input can be read only once; name it once"));
     }
     Ok(())

@@ -1,121 +1,87 @@
 //! Rows of fields: csv and tsv.
 
-use std::io::{self, Read};
-use std::path::Path;
+use memchr::{memchr2, memchr2_iter};
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-use spillway::Error;
-
-use super::source::{LINE_BYTES_MAX, Source};
+use super::source::Source;
 use super::{Format, InputArgs, Next, Parser, Record};
+use crate::bytes::{append_hex, text};
+use crate::delimited::{Layout, Row, Scanned, Scanner};
 use crate::failure::{Failure, Outcome};
+use crate::human;
 
 pub struct Rows {
-    reader: csv::Reader<RowBytes<Box<dyn Read>>>,
-    name: String,
-    row: ByteRecord,
-    /// Places of the columns that make the key; never empty.
+    text: RowText,
+    row: Row,
+    columns: Columns,
+    /// Fields of every row: as many as the first one has.
+    fields: Option<usize>,
+    layout: Layout,
+    header: Option<Row>,
+}
+
+/// The columns that a record is made of.
+struct Columns {
+    /// Places of those of the key; never empty.
     key: Vec<usize>,
     separator: String,
-    /// Places of the columns that make the value; empty for the whole row.
+    /// Places of those of the value; empty for the whole row.
     value: Vec<usize>,
-    layout: Layout,
-}
-
-/// Lets through what there is to read, no more than so much of a row, and one end of a line more than there is. What is
-/// read beyond that is within quotes: any other row has ended there.
-struct RowBytes<R> {
-    inner: R,
-    /// Since the row began; up to a buffer of the reader above too little.
-    row_bytes: u64,
-    row_bytes_max: u64,
-    end: End,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Ahead,
-    /// The end of a line was handed out.
-    Reached,
-    Passed,
-}
-
-impl<R> RowBytes<R> {
-    fn new(inner: R, row_bytes_max: u64) -> RowBytes<R> {
-        RowBytes { inner, row_bytes: 0, row_bytes_max, end: End::Ahead }
-    }
-
-    fn is_too_much(&self) -> bool {
-        self.row_bytes > self.row_bytes_max
-    }
-}
-
-impl<R: Read> Read for RowBytes<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.end == End::Ahead {
-            let read = self.inner.read(buf)?;
-            self.row_bytes += read as u64;
-            if self.is_too_much() {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            if read > 0 {
-                return Ok(read);
-            }
-        }
-        match buf.first_mut() {
-            Some(byte) if self.end == End::Ahead => {
-                *byte = b'\n';
-                self.end = End::Reached;
-                Ok(1)
-            }
-            _ => {
-                self.end = End::Passed;
-                Ok(0)
-            }
-        }
-    }
-}
-
-/// How a row is written as a value.
-#[derive(Clone, Copy)]
-struct Layout {
-    delimiter: u8,
-    quotes: bool,
+    hex: bool,
 }
 
 impl Rows {
     pub fn new(args: &InputArgs, source: Source) -> Outcome<Rows> {
         let layout = layout(args)?;
-        let name = source.name().to_owned();
-        let mut reader = ReaderBuilder::new()
-            .delimiter(layout.delimiter)
-            .quoting(layout.quotes)
-            .has_headers(!args.no_header)
-            .from_reader(RowBytes::new(Box::new(source.into_reader()) as Box<dyn Read>, LINE_BYTES_MAX));
+        let mut text = RowText { source, scanner: Scanner::new(layout), ended_with_cr: false };
+        let mut row = Row::default();
         let header = match args.no_header {
             true => None,
-            false => {
-                let header = reader.byte_headers().cloned();
-                if !matches!(&header, Ok(header) if header.is_empty()) {
-                    check_row(reader.get_ref(), &name, 1)?;
-                }
-                Some(header.map_err(|e| unreadable(&name, e))?)
-            }
+            false => Some(text.header(&mut row)?),
         };
-        let places =
-            |columns: &[String]| columns.iter().map(|c| place(c, header.as_ref())).collect::<Outcome<Vec<_>>>();
+        let name = text.source.name();
+        let places = |columns: &[String]| {
+            columns.iter().map(|column| place(name, column, header.as_ref())).collect::<Outcome<Vec<_>>>()
+        };
         let mut key = places(&args.key)?;
         if key.is_empty() {
             key.push(0);
         }
         let (value, separator) = (places(&args.value)?, args.key_separator().to_owned());
-        Ok(Rows { reader, name, row: ByteRecord::new(), key, separator, value, layout })
+        let columns = Columns { key, separator, value, hex: args.hex };
+        Ok(Rows { text, row, columns, fields: header.as_ref().map(Row::len), layout, header })
+    }
+}
+
+impl Parser for Rows {
+    fn next(&mut self, record: &mut Record) -> Outcome<Next> {
+        let (line, last_line) = match self.text.read(&mut self.row)? {
+            Read::Row { line, last_line } => (line, last_line),
+            Read::End => return Ok(Next::End),
+            Read::Malformed { line, what } => return Ok(Next::Malformed { line, what }),
+        };
+        let (has, expected) = (self.row.len(), *self.fields.get_or_insert(self.row.len()));
+        if has != expected {
+            let to = if last_line > line { format!(", down to line {last_line},") } else { String::new() };
+            let fields = human::counted(has as u64, "field", "fields");
+            return Ok(Next::Malformed {
+                line,
+                what: format!("the row{to} has {fields}, the first one has {expected}"),
+            });
+        }
+        Ok(match self.columns.fill(&self.row, self.layout, record) {
+            Ok(()) => Next::Record,
+            Err(what) => Next::Malformed { line, what },
+        })
     }
 
-    fn fill(&self, record: &mut Record) -> Result<(), String> {
-        let field = |place: usize| {
-            self.row.get(place).ok_or_else(|| format!("no column {}; the row has {}", place + 1, self.row.len()))
-        };
+    fn header(&self) -> Option<&Row> {
+        self.header.as_ref()
+    }
+}
+
+impl Columns {
+    fn fill(&self, row: &Row, layout: Layout, record: &mut Record) -> Result<(), String> {
+        let field = |place: usize| row.get(place).ok_or_else(|| no_column(place, row));
         record.key.clear();
         for (i, &place) in self.key.iter().enumerate() {
             if i > 0 {
@@ -124,69 +90,145 @@ impl Rows {
             record.key.extend_from_slice(field(place)?);
         }
         if record.key.is_empty() {
-            return Err("the key is empty".to_owned());
+            return Err("the key is empty (--format kv takes empty keys)".to_owned());
         }
         record.value.clear();
         match self.value.as_slice() {
-            [] => self.layout.append(&mut record.value, self.row.iter()),
+            [] => layout.append(&mut record.value, row.iter()),
             [only] => record.value.extend_from_slice(field(*only)?),
             several => {
                 let fields = several.iter().map(|&place| field(place)).collect::<Result<Vec<_>, _>>()?;
-                self.layout.append(&mut record.value, fields.into_iter());
+                layout.append(&mut record.value, fields.into_iter());
+            }
+        }
+        if self.hex {
+            for bytes in [&mut record.key, &mut record.value] {
+                let digits = std::mem::take(bytes);
+                append_hex(&digits, bytes)?;
             }
         }
         Ok(())
     }
 }
 
-impl Parser for Rows {
-    fn next(&mut self, record: &mut Record) -> Outcome<Next> {
-        self.reader.get_mut().row_bytes = 0;
-        let line = self.reader.position().line();
-        let read = self.reader.read_byte_record(&mut self.row);
-        if !matches!(read, Ok(false)) {
-            check_row(self.reader.get_ref(), &self.name, line)?;
-        }
-        match read {
-            Ok(false) => return Ok(Next::End),
-            Ok(true) => {}
-            Err(error) => match error.kind() {
-                ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                    let line = pos.as_ref().map_or(0, |pos| pos.line());
-                    let what = format!("the row has {len} fields, the first one has {expected_len}");
-                    return Ok(Next::Malformed { line, what });
-                }
-                _ => return Err(unreadable(&self.name, error)),
-            },
-        }
-        let line = self.row.position().map_or(0, |position| position.line());
-        Ok(match self.fill(record) {
-            Ok(()) => Next::Record,
-            Err(what) => Next::Malformed { line, what },
-        })
-    }
+#[cold]
+fn no_column(place: usize, row: &Row) -> String {
+    format!("there is no column {}; the row has {}", place + 1, row.len())
 }
 
-impl Layout {
-    fn append<'a>(self, out: &mut Vec<u8>, fields: impl Iterator<Item = &'a [u8]>) {
-        for (i, field) in fields.enumerate() {
-            if i > 0 {
-                out.push(self.delimiter);
-            }
-            let special = |byte: &u8| *byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
-            if !self.quotes || !field.iter().any(special) {
-                out.extend_from_slice(field);
-                continue;
-            }
-            out.push(b'"');
-            for &byte in field {
-                if byte == b'"' {
-                    out.push(byte);
-                }
-                out.push(byte);
-            }
-            out.push(b'"');
+/// A text of rows.
+struct RowText {
+    source: Source,
+    scanner: Scanner,
+    /// The last row ended with a carriage return; a line feed behind it belongs to the same end.
+    ended_with_cr: bool,
+}
+
+/// What was read.
+enum Read {
+    /// A row that begins and ends on these lines.
+    Row {
+        line: u64,
+        last_line: u64,
+    },
+    End,
+    Malformed {
+        line: u64,
+        what: String,
+    },
+}
+
+impl RowText {
+    /// The first row, which names the columns.
+    fn header(&mut self, row: &mut Row) -> Outcome<Row> {
+        let read = self.read(row)?;
+        let name = self.source.name();
+        match read {
+            Read::Row { .. } => Ok(row.clone()),
+            Read::End => Err(Failure::refused(format!(
+                "{name} is empty: there is no row that names the columns (--no-header takes files without one)"
+            ))),
+            Read::Malformed { line, what } => Err(Failure::refused(format!("{name}, line {line}: {what}"))),
         }
+    }
+
+    /// Reads a row; empty lines are none. A malformed one is passed over: a row with a quote that is not closed ends with the line on
+    /// which that was opened.
+    fn read(&mut self, row: &mut Row) -> Outcome<Read> {
+        if !self.begin()? {
+            return Ok(Read::End);
+        }
+        let (line, bytes_max) = (self.source.line(), self.source.record_bytes_max());
+        loop {
+            let (text, is_whole) = (self.source.text(), self.source.is_whole());
+            match self.scanner.scan(text, is_whole, row) {
+                Scanned::Row(bytes) if bytes <= bytes_max => {
+                    if let Some(quote_at) = self.scanner.stray_at() {
+                        return self.unclosed(quote_at, "but by a quote within another field");
+                    }
+                    let lines = if self.scanner.has_lines() { self.lines(bytes) } else { 1 };
+                    self.consume(bytes, lines);
+                    return Ok(Read::Row { line, last_line: line + lines - 1 });
+                }
+                Scanned::Unclosed => return self.unclosed(self.scanner.quote_at(), "before the end of the file"),
+                Scanned::Part if text.len() > bytes_max && self.scanner.is_in_quotes() => {
+                    let within = format!("within {} (--max-record BYTES)", human::bytes(bytes_max as u64));
+                    return self.unclosed(self.scanner.quote_at(), &within);
+                }
+                Scanned::Part if text.len() <= bytes_max => self.source.read()?,
+                Scanned::Part | Scanned::Row(_) => {
+                    self.scanner.reset();
+                    self.skip_line(text.len().min(bytes_max))?;
+                    return Ok(Read::Malformed { line, what: self.source.too_long("row") });
+                }
+            }
+        }
+    }
+
+    /// Goes to the next line that is not empty; false at the end.
+    fn begin(&mut self) -> Outcome<bool> {
+        loop {
+            match self.source.text().first() {
+                Some(b'\n') if self.ended_with_cr => self.consume(1, 0),
+                Some(b'\n' | b'\r') => self.consume(1, 1),
+                Some(_) => return Ok(true),
+                None if self.source.is_whole() => return Ok(false),
+                None => self.source.read()?,
+            }
+        }
+    }
+
+    /// Passes over the line on which a quote was opened, and all before it.
+    fn unclosed(&mut self, quote_at: usize, so: &str) -> Outcome<Read> {
+        self.scanner.reset();
+        let line = self.source.line() + self.lines(quote_at);
+        let text = self.source.text();
+        let behind = text.get(quote_at..).unwrap_or_default();
+        match memchr2(b'\n', b'\r', behind).map(|end| quote_at + end + 1) {
+            Some(end) => self.consume(end, self.lines(end)),
+            None => self.skip_line(text.len())?,
+        }
+        Ok(Read::Malformed { line, what: format!("the quote that is opened here is not closed {so}") })
+    }
+
+    /// Passes over so much of the text, and the rest of the line that it ends in.
+    fn skip_line(&mut self, bytes: usize) -> Outcome {
+        self.consume(bytes, self.lines(bytes));
+        self.ended_with_cr = false;
+        self.source.skip_line()
+    }
+
+    fn consume(&mut self, bytes: usize, lines: u64) {
+        let last = self.source.text().get(..bytes).and_then(<[u8]>::last);
+        self.ended_with_cr = last == Some(&b'\r');
+        self.source.consume(bytes, lines);
+    }
+
+    /// Lines that end in so much of the text.
+    fn lines(&self, bytes: usize) -> u64 {
+        let text = self.source.text();
+        let is_end = |at: &usize| !(text.get(*at) == Some(&b'\n') && *at > 0 && text.get(*at - 1) == Some(&b'\r'));
+        memchr2_iter(b'\n', b'\r', text.get(..bytes).unwrap_or(text)).filter(is_end).count() as u64
     }
 }
 
@@ -201,90 +243,30 @@ fn layout(args: &InputArgs) -> Outcome<Layout> {
 }
 
 /// The place of a column given by its name, or by its number from 1.
-fn place(column: &str, header: Option<&ByteRecord>) -> Outcome<usize> {
-    if let Some(place) = header.and_then(|names| names.iter().position(|name| name == column.as_bytes())) {
-        return Ok(place);
-    }
-    if let Some(place) = column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) {
-        return Ok(place);
-    }
-    Err(Failure::refused(match header {
-        Some(names) => {
-            let names: Vec<_> = names.iter().map(String::from_utf8_lossy).collect();
-            format!("there is no column \"{column}\"; the first row names: {}", names.join(", "))
+fn place(file: &str, column: &str, header: Option<&Row>) -> Outcome<usize> {
+    let is_it = |at: &usize| header.is_some_and(|names| names.get(*at) == Some(column.as_bytes()));
+    let named: Vec<usize> = (0..header.map_or(0, Row::len)).filter(is_it).collect();
+    match named.as_slice() {
+        [only] => return Ok(*only),
+        [first, second, ..] => {
+            let (first, second) = (first + 1, second + 1);
+            return Err(Failure::refused(format!(
+                "{file}: the columns {first} and {second} are both named \"{column}\"; say which one by its number"
+            )));
         }
-        None => format!("\"{column}\" is no number of a column; without a header they are 1, 2, ..."),
-    }))
-}
-
-/// Refuses the file whose row, begun at that line, is cut off: by the bound of its bytes, or by the end within quotes.
-/// Where it goes on as rows again is not known.
-fn check_row<R>(read: &RowBytes<R>, name: &str, line: u64) -> Outcome {
-    let what = if read.is_too_much() {
-        format!("is longer than {} bytes; is a quote missing?", read.row_bytes_max)
-    } else if read.end == End::Passed {
-        "has a quote without an end".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(Error::invalid_argument(format!("the row at line {line} {what}")).at_path(name).into())
-}
-
-fn unreadable(name: &str, error: csv::Error) -> Failure {
-    match error.into_kind() {
-        ErrorKind::Io(error) => Error::io("read", Path::new(name), error).into(),
-        other => Error::invalid_argument(format!("{other:?}")).at_path(name).into(),
+        [] => {}
     }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::*;
-
-    /// The rows that are read, and whether the last one was cut off.
-    fn read(text: &[u8], row_bytes_max: u64) -> (usize, bool) {
-        let mut reader =
-            ReaderBuilder::new().has_headers(false).flexible(true).from_reader(RowBytes::new(text, row_bytes_max));
-        let mut row = ByteRecord::new();
-        for rows in 0.. {
-            reader.get_mut().row_bytes = 0;
-            let read = reader.read_byte_record(&mut row);
-            match read {
-                Ok(false) => return (rows, false),
-                _ if check_row(reader.get_ref(), "in", 1).is_err() => return (rows, true),
-                read => assert!(read.unwrap()),
-            }
+    match (column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)), header) {
+        (Some(place), Some(names)) if place < names.len() => Ok(place),
+        (Some(place), None) => Ok(place),
+        (_, Some(names)) => {
+            let names: Vec<_> = names.iter().map(text).collect();
+            let names = names.join(", ");
+            Err(Failure::refused(format!("{file}: there is no column \"{column}\"; the first row names: {names}")))
         }
-        unreachable!("a text has an end")
-    }
-
-    #[test]
-    fn only_an_open_quote_is_cut_off_whatever_the_lengths() {
-        for fields in [1, 2, 3, 4, 7, 8, 15, 16, 17, 33, 200] {
-            for bytes in [1, 2, 5, 31, 32, 63, 64, 127, 128, 513, 8191, 8192] {
-                let row = vec!["x".repeat(bytes); fields].join(",");
-                for end in ["", "\n", "\r\n", "\r", "\n\n"] {
-                    assert_eq!(
-                        read(format!("{row}{end}").as_bytes(), u64::MAX),
-                        (1, false),
-                        "{fields} {bytes} {end:?}"
-                    );
-                    let quoted = format!("a\n{row},\"q\n\"{end}");
-                    assert_eq!(read(quoted.as_bytes(), u64::MAX), (2, false), "{fields} {bytes} {end:?}");
-                    let open = format!("a\n{row},\"q{end}");
-                    assert_eq!(read(open.as_bytes(), u64::MAX), (1, true), "{fields} {bytes} {end:?}");
-                }
-            }
+        (None, None) => {
+            let what = format!("\"{column}\" is no number of a column; without a header they are 1, 2, ...");
+            Err(Failure::refused(what))
         }
-        assert_eq!(read(b"", u64::MAX), (0, false));
-    }
-
-    #[test]
-    fn a_row_is_bounded_and_a_file_is_not() {
-        let rows = "0123456789\n".repeat(20_000);
-        assert_eq!(read(rows.as_bytes(), 64 << 10), (20_000, false));
-        let open = format!("a\n\"{rows}\"\n");
-        assert_eq!(read(open.as_bytes(), 64 << 10), (1, true));
     }
 }

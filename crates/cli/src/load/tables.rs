@@ -7,7 +7,7 @@ use spillway::version::file_name::LOAD_DIR;
 use spillway::vfs::RealVfs;
 use spillway::{Db, Family, IngestOptions};
 
-use super::{Args, Tally, summary};
+use super::{Args, NOTHING_LOADED, Tally, summary};
 use crate::failure::Outcome;
 use crate::human;
 use crate::ingest::ingest;
@@ -16,15 +16,15 @@ use crate::interrupt::Interrupt;
 use crate::make::{self, Made, Place};
 use crate::staging::Staging;
 
-pub fn load(args: &Args, db: Db, family: Arc<Family>, input: Input<'_>, out: &mut dyn Write) -> Outcome {
+pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
+    let family = args.family.of(&db)?;
     let vfs = RealVfs::new();
-    let interrupt = input.listen()?;
     let start = vfs.now();
-    let made = interrupt.explain(take_in(args, &db, &family, input, &interrupt), "nothing was loaded")?;
+    let made = interrupt.explain(take_in(args, &db, &family, input, interrupt), NOTHING_LOADED)?;
     let tally = Tally { records: made.records, payload_bytes: made.payload_bytes };
     drop(family);
     db.close()?;
-    summary(&tally, made.skipped, vfs.now().saturating_sub(start), out)?;
+    summary(&tally, &made.skipped, vfs.now().saturating_sub(start), out)?;
     let (tables, entries) = (human::counted(made.tables.len() as u64, "table", "tables"), human::count(made.entries()));
     let size = human::bytes(made.file_bytes());
     Ok(writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?)
@@ -35,7 +35,8 @@ fn take_in(args: &Args, db: &Db, family: &Arc<Family>, input: Input<'_>, interru
     // There tables can be linked from, and whoever has the database open for writing has that directory alone.
     let staging = Staging::owned(vfs.clone(), db.path().join(LOAD_DIR))?;
     let place = Place { vfs, dir: staging.dir().to_owned(), family: family.options(), interrupt: interrupt.clone() };
-    let made = make::make(input, &args.make, &place)?;
+    let made = interrupt.explain(make::make(input, &args.make, &place), NOTHING_LOADED);
+    let made = made.map_err(|failure| failure.with(NOTHING_LOADED))?;
     let files = made.tables.iter().map(|table| table.path.clone()).collect();
     let options = IngestOptions { move_files: true, ..IngestOptions::default() };
     ingest(db, family, files, None, &options, interrupt)?;

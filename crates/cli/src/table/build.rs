@@ -8,7 +8,7 @@ use serde_json::json;
 use spillway::vfs::{RealVfs, Vfs};
 use spillway::{DEFAULT_FAMILY, FamilyOptions, WrittenTable};
 
-use crate::bytes::{hex, write_text};
+use crate::bytes::{hex, text};
 use crate::database::FamilyArgs;
 use crate::failure::{Failure, Outcome};
 use crate::human;
@@ -27,11 +27,11 @@ use crate::staging::{Staging, clear_abandoned, name_of_tables, note_complete, no
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway table build people.csv --format csv --key id --to /tmp/tables --name people
-  zcat events-*.json.gz | spillway table build - --format ndjson --key time,id --to tables --memory 2G
+  spillway table build events-*.json.gz --format ndjson --key time,id --to tables --memory 2G
   spillway table build a.kv b.kv --format kv --to tables --options \"compression=kZSTD\" --target-size 256M
   spillway table build new.csv --format csv --to tables --for /tmp/people && spillway ingest tables/*.sst --db /tmp/people")]
 pub struct Args {
-    /// The files, one read after the other; - for standard input.
+    /// The files, one read after the other, plain or compressed by gzip or Zstandard; - for standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -63,9 +63,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let family = family_options(args, &vfs)?;
     check_name(&args.name)?;
-    let input = Input::open(&args.input, &args.files)?;
-    let interrupt = input.listen()?;
-    let made = interrupt.explain(build(args, vfs, family, input, &interrupt), "no tables were made")?;
+    let interrupt = Interrupt::default();
+    interrupt.listen()?;
+    let made =
+        Input::open(&args.input, &args.files, &interrupt).and_then(|input| build(args, vfs, family, input, &interrupt));
+    let so = "no tables were made";
+    let made = interrupt.explain(made, so).map_err(|failure| failure.with(so))?;
     if args.json { show_json(&made, out) } else { show(&made, out) }
 }
 
@@ -217,11 +220,8 @@ impl Drop for Named<'_> {
 const KEY_CHARACTERS_MAX: usize = 40;
 
 fn key(bytes: &[u8]) -> String {
-    let mut text = Vec::new();
     let shown = bytes.get(..KEY_CHARACTERS_MAX).unwrap_or(bytes);
-    let _ = write_text(&mut text, shown); // into memory
-    let text = String::from_utf8_lossy(&text).into_owned();
-    if shown.len() < bytes.len() { text + "..." } else { text }
+    if shown.len() < bytes.len() { text(shown) + "..." } else { text(shown) }
 }
 
 fn show(made: &Made, out: &mut dyn Write) -> Outcome {
@@ -246,9 +246,7 @@ fn show(made: &Made, out: &mut dyn Write) -> Outcome {
     if replaced > 0 {
         writeln!(out, "{} replaced by later ones of the same key", count(replaced, "record was", "records were"))?;
     }
-    if made.skipped > 0 {
-        writeln!(out, "passed over {}", count(made.skipped, "malformed record", "malformed records"))?;
-    }
+    made.skipped.show(out)?;
     if made.runs > 0 {
         let (runs, passes) = (count(made.runs as u64, "run", "runs"), count(made.passes as u64 + 1, "pass", "passes"));
         writeln!(out, "sorted in {runs} on disk, merged in {passes}; more --memory makes fewer")?;
@@ -273,7 +271,7 @@ fn show_json(made: &Made, out: &mut dyn Write) -> Outcome {
         "records_read": made.records,
         "records": made.entries(),
         "payload_bytes": made.payload_bytes,
-        "malformed": made.skipped,
+        "malformed": made.skipped.records(),
         "runs": made.runs,
         "passes": made.passes,
         "seconds": made.time.as_secs_f64(),

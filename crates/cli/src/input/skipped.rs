@@ -1,0 +1,42 @@
+//! Malformed records that were passed over.
+
+use std::io::Write;
+
+use crate::failure::{Failure, Outcome};
+use crate::human;
+
+#[derive(Clone, Debug, Default)]
+pub struct Skipped {
+    records: u64,
+    /// Where the first one is, and what is wrong with it.
+    first: Option<String>,
+}
+
+impl Skipped {
+    pub(super) fn add(&mut self, what: String) {
+        self.records += 1;
+        self.first.get_or_insert(what);
+    }
+
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Says how many there were, if any.
+    pub fn show(&self, out: &mut dyn Write) -> Outcome {
+        let Some(first) = &self.first else { return Ok(()) };
+        let records = human::counted(self.records, "malformed record", "malformed records");
+        Ok(writeln!(out, "passed over {records}; the first: {first}")?)
+    }
+
+    /// Fails where there was nothing good: so many records.
+    pub fn check(&self, good: u64) -> Outcome {
+        match &self.first {
+            Some(first) if good == 0 => {
+                let records = human::counted(self.records, "record", "records");
+                Err(Failure::refused(format!("there is no good record, and {records} malformed; the first: {first}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

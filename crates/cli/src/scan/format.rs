@@ -1,0 +1,95 @@
+//! How `spillway scan` writes keys and values.
+
+use std::io::Write;
+
+use clap::ValueEnum;
+
+use crate::bytes::{Notation, hex, write_hex};
+use crate::delimited::Layout;
+use crate::failure::{Failure, Outcome};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Key, tab and value on a line; backslashes, control characters and what is not UTF-8 as escapes.
+    Kv,
+    /// Two columns, key and value, in quotes where they need it. Bytes are written as they are.
+    Csv,
+    /// An object on each line, {"key":...,"value":...}; what is not UTF-8 as digits, {"key_hex":...,"value_hex":...}.
+    Ndjson,
+    /// The value and the end of a line. Bytes are written as they are.
+    Values,
+}
+
+/// Writes entries in a format.
+pub struct Printer<'a> {
+    pub out: &'a mut dyn Write,
+    pub format: Format,
+    pub notation: Notation,
+    pub keys_only: bool,
+}
+
+impl Printer<'_> {
+    /// What stands before the first entry.
+    ///
+    /// # Errors
+    /// Nothing would be left to write.
+    pub fn begin(&mut self) -> Outcome {
+        match (self.format, self.keys_only) {
+            (Format::Values, true) => Err(Failure::refused("--keys-only leaves nothing of --format values")),
+            (Format::Csv, true) => Ok(writeln!(self.out, "key")?),
+            (Format::Csv, false) => Ok(writeln!(self.out, "key,value")?),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        match self.format {
+            Format::Kv => {
+                self.notation.write(self.out, key)?;
+                if !self.keys_only {
+                    self.out.write_all(b"\t")?;
+                    self.notation.write(self.out, value)?;
+                }
+            }
+            Format::Csv => self.row(key, value)?,
+            Format::Ndjson => {
+                self.field("{", "key", key)?;
+                if !self.keys_only {
+                    self.field(",", "value", value)?;
+                }
+                self.out.write_all(b"}")?;
+            }
+            Format::Values if self.notation.hex => write_hex(self.out, value)?,
+            Format::Values => self.out.write_all(value)?,
+        }
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    fn row(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        let digits = if self.notation.hex { [hex(key), hex(value)] } else { Default::default() };
+        let [key, value] =
+            if self.notation.hex { digits.each_ref().map(|digits| digits.as_bytes()) } else { [key, value] };
+        let mut row = Vec::with_capacity(key.len() + value.len() + 8);
+        let fields = [key, value].into_iter().take(if self.keys_only { 1 } else { 2 });
+        Layout::CSV.append(&mut row, fields);
+        if row.is_empty() {
+            row.extend_from_slice(b"\"\""); // an empty line is no row
+        }
+        Ok(self.out.write_all(&row)?)
+    }
+
+    fn field(&mut self, before: &str, name: &str, bytes: &[u8]) -> Outcome {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !self.notation.hex => {
+                write!(self.out, "{before}\"{name}\":")?;
+                serde_json::to_writer(&mut *self.out, text).map_err(std::io::Error::from)?;
+            }
+            _ => {
+                write!(self.out, "{before}\"{name}_hex\":\"")?;
+                write_hex(self.out, bytes)?;
+                write!(self.out, "\"")?;
+            }
+        }
+        Ok(())
+    }
+}

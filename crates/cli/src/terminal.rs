@@ -1,0 +1,75 @@
+//! What a terminal may be given: text. Escape sequences in what a database or an input holds could move its cursor, change
+//! its title, or answer for its user.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Text whose control characters are escapes (`\xNN`), but for ends of lines.
+pub fn printable(text: &str) -> String {
+    let mut shown = Vec::with_capacity(text.len());
+    let _ = write_printable(&mut shown, text.as_bytes()); // memory takes everything
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+/// Hands on what is written: as it is to files and pipes, printable to a terminal.
+pub struct Shown<'a> {
+    out: &'a mut dyn Write,
+    is_terminal: bool,
+}
+
+impl<'a> Shown<'a> {
+    /// `out` writes to standard output.
+    pub fn new(out: &'a mut dyn Write) -> Shown<'a> {
+        Shown { out, is_terminal: io::stdout().is_terminal() }
+    }
+}
+
+impl Write for Shown<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.is_terminal {
+            true => write_printable(self.out, bytes)?,
+            false => self.out.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Tabs move nothing but to the right: they stay, as ends of lines do.
+fn write_printable(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    let escape = |out: &mut dyn Write, bytes: &[u8]| bytes.iter().try_for_each(|byte| write!(out, "\\x{byte:02x}"));
+    for chunk in bytes.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+            let (plain, from) = rest.split_at(at);
+            out.write_all(plain.as_bytes())?;
+            let len = from.chars().next().map_or(0, char::len_utf8);
+            let (control, after) = from.split_at(len);
+            escape(out, control.as_bytes())?;
+            rest = after;
+        }
+        out.write_all(rest.as_bytes())?;
+        escape(out, chunk.invalid())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_escapes_on_a_terminal_and_themselves_in_a_pipe() {
+        let bytes = b"a\x1b[2Jb\tc\r\nd\x7f\xff \xc2\x9b \\";
+        let written = |is_terminal| {
+            let mut out = Vec::new();
+            Shown { out: &mut out, is_terminal }.write_all(bytes).expect("memory");
+            out
+        };
+        assert_eq!(written(false), bytes);
+        assert_eq!(written(true), b"a\\x1b[2Jb\tc\\x0d\nd\\x7f\\xff \\xc2\\x9b \\");
+        assert_eq!(printable("Gr\u{fc}n\u{1b}"), "Gr\u{fc}n\\x1b");
+    }
+}
