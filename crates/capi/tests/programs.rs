@@ -85,6 +85,11 @@ fn options_life() {
 }
 
 #[test]
+fn properties() {
+    passes("properties");
+}
+
+#[test]
 fn resources() {
     passes("resources");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use base::metrics::{Ticker, tick};
+use base::metrics::{Counters, Ticker, tick};
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
@@ -27,6 +27,7 @@ use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
 use crate::removal::Removals;
+use crate::report::ToldDatabase;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_file::TableFile;
@@ -67,6 +68,11 @@ pub(crate) struct Core {
     pub marks: Marks,
     /// A leaf lock.
     pub told_stalls: Mutex<ToldStalls>,
+    /// Writes, changes, their bytes; of those that are logged how many, and bytes.
+    pub written: Counters<5>,
+    /// What `rocksdb.dbstats` told last. A leaf lock.
+    pub told_stats: Mutex<ToldDatabase>,
+    opened_at: Duration,
     /// `None` where the database is open for reading only.
     pub manifest: Mutex<Option<ManifestWriter>>,
     /// Held by whoever writes the options file, and under no other lock.
@@ -336,6 +342,9 @@ impl Core {
             log_pace: LogPace::default(),
             marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),
+            written: Counters::default(),
+            told_stats: Mutex::default(),
+            opened_at: context.vfs.now(),
             manifest: Mutex::new(None),
             options_file: Mutex::default(),
             purge,
@@ -347,6 +356,11 @@ impl Core {
             closing: Arc::default(),
             context,
         }
+    }
+
+    /// How long the database has been open.
+    pub fn uptime(&self) -> Duration {
+        self.context.vfs.now().saturating_sub(self.opened_at)
     }
 
     /// # Errors

@@ -15,8 +15,10 @@ use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::read::ReadContext;
 use crate::read::view::ReadView;
+use crate::report::ToldFamily;
 use crate::version::table_store::TableStore;
-use crate::version::version::LEVELS_MAX;
+use crate::version::version::{LEVELS_MAX, Version};
+use crate::work::FamilyWork;
 
 /// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database is
 /// closed, and harmless after.
@@ -47,6 +49,14 @@ pub struct Family {
     waiting_writers: AtomicUsize,
     /// Ingested tables by the level that they were given, since the family was opened.
     tables_placed: [AtomicU64; LEVELS_MAX],
+    /// What jobs have done.
+    work: FamilyWork,
+    /// What `rocksdb.stats` told last. A leaf lock.
+    told: Mutex<ToldFamily>,
+    /// How many views there were.
+    views_made: AtomicU64,
+    /// Versions that somebody holds, and some that nobody does any more. A leaf lock.
+    versions: Mutex<Vec<Weak<Version>>>,
 }
 
 /// A writer's wait; ends when it is dropped.
@@ -72,6 +82,7 @@ pub(crate) struct FamilyParts {
 
 impl Family {
     pub(crate) fn new(parts: FamilyParts) -> Arc<Family> {
+        let versions = Mutex::new(vec![Arc::downgrade(&parts.view.version)]);
         Arc::new(Family {
             id: parts.id,
             name: parts.name,
@@ -90,6 +101,10 @@ impl Family {
             unlogged: AtomicBool::new(false),
             waiting_writers: AtomicUsize::new(0),
             tables_placed: [const { AtomicU64::new(0) }; LEVELS_MAX],
+            work: FamilyWork::default(),
+            told: Mutex::default(),
+            views_made: AtomicU64::new(1),
+            versions,
         })
     }
 
@@ -175,7 +190,34 @@ impl Family {
     /// thread is reading: some microseconds.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
+        self.views_made.fetch_add(1, Ordering::Relaxed);
+        self.note_version(&view.version);
         self.view.swap(view)
+    }
+
+    fn note_version(&self, version: &Arc<Version>) {
+        let mut versions = self.versions.lock();
+        if versions.last().is_none_or(|last| !ptr::addr_eq(last.as_ptr(), Arc::as_ptr(version))) {
+            versions.retain(|version| version.strong_count() > 0);
+            versions.push(Arc::downgrade(version));
+        }
+    }
+
+    /// Versions that a reader, a job or the family itself holds.
+    pub(crate) fn live_versions(&self) -> usize {
+        self.versions.lock().iter().filter(|version| version.strong_count() > 0).count()
+    }
+
+    pub(crate) fn views_made(&self) -> u64 {
+        self.views_made.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn work(&self) -> &FamilyWork {
+        &self.work
+    }
+
+    pub(crate) fn told(&self) -> &Mutex<ToldFamily> {
+        &self.told
     }
 
     pub(crate) fn mutable_id(&self) -> u64 {

@@ -35,6 +35,7 @@ pub mod table_writer;
 pub(crate) mod tables;
 pub(crate) mod tasks;
 pub mod version;
+pub(crate) mod work;
 pub mod write;
 
 pub use base::options::{DbOptions, FamilyOptions};

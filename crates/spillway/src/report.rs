@@ -2,7 +2,10 @@
 //!
 //! Numbers are read one after the other, without stopping anybody: two of them may be of different instants.
 
+mod cache;
 mod properties;
+mod stats;
+mod tables;
 mod text;
 
 use std::path::PathBuf;
@@ -24,6 +27,7 @@ use crate::version::table_file::TableFile;
 use crate::write::stall::StallCause;
 
 pub use self::properties::property_names;
+pub(crate) use self::stats::{ToldDatabase, ToldFamily};
 
 /// One level of a family.
 #[derive(Clone, Debug, PartialEq)]

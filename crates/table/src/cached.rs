@@ -69,6 +69,39 @@ impl CachedBlock {
     }
 }
 
+/// Blocks of one role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoleContents {
+    pub entries: u64,
+    /// As the cache is charged.
+    pub bytes: u64,
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheContents {
+    pub data: RoleContents,
+    pub index: RoleContents,
+    pub filter: RoleContents,
+    /// For memory held elsewhere.
+    pub reserved_bytes: u64,
+}
+
+/// Counts a cache's blocks by role. Walks all entries, under one shard's lock after the other.
+pub fn contents(cache: &BlockCache) -> CacheContents {
+    let mut found = CacheContents { reserved_bytes: cache.reserved_bytes() as u64, ..CacheContents::default() };
+    cache.for_each(|block, bytes| {
+        let of = match block.role {
+            BlockRole::Entries => &mut found.data,
+            BlockRole::Index => &mut found.index,
+            BlockRole::Filter => &mut found.filter,
+        };
+        of.entries += 1;
+        of.bytes += bytes as u64;
+    });
+    found
+}
+
 impl AsRef<[u8]> for CachedBlock {
     fn as_ref(&self) -> &[u8] {
         self.entries.bytes()

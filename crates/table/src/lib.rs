@@ -34,7 +34,7 @@ mod zip;
 pub use any::{AnyTable, TableFormat, open_any};
 pub use auto_sort::{AUTO_SORT_MEMORY_BYTES_DEFAULT, AutoSortSettings, AutoSortTableBuilder};
 pub use bounded::{BoundedTable, TablePart};
-pub use cached::{BlockCache, CachedBlock};
+pub use cached::{BlockCache, CacheContents, CachedBlock, RoleContents, contents};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
 pub use dump::{DumpPart, dump_any};
 pub use factory::{new_builder, new_sorting_builder};

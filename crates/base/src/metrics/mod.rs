@@ -4,6 +4,7 @@
 //! that few others write. Reading adds the shards up. Users hold `Option<Arc<Statistics>>`: where it is `None`, nothing is
 //! counted and nothing is timed. There is no clock in here: callers measure.
 
+mod counters;
 mod histogram;
 mod ticker;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+pub use counters::Counters;
 pub use histogram::Distribution;
 pub use ticker::{Histogram, Ticker};
 
@@ -173,6 +175,17 @@ mod tests {
         assert_eq!(statistics.count(Ticker::NumberKeysRead), 0);
         statistics.reset();
         assert_eq!(statistics.count(Ticker::NumberKeysWritten), 0);
+    }
+
+    #[test]
+    fn counters_add_up_over_threads() {
+        let counters = Counters::<2>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..2 * SHARDS {
+                scope.spawn(|| (0..100).for_each(|_| counters.add([1, 3])));
+            }
+        });
+        assert_eq!(counters.sums(), [2 * SHARDS as u64 * 100, 2 * SHARDS as u64 * 300]);
     }
 
     #[test]

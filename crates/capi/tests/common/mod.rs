@@ -52,7 +52,7 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 19] = [
+pub const PROGRAMS: [&str; 20] = [
     "absent",
     "answers",
     "background",
@@ -66,6 +66,7 @@ pub const PROGRAMS: [&str; 19] = [
     "indexed",
     "options",
     "options_life",
+    "properties",
     "resources",
     "tailing",
     "texts",

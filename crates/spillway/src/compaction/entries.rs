@@ -71,6 +71,12 @@ pub struct DropCounts {
     pub merged: u64,
 }
 
+impl DropCounts {
+    pub fn sum(&self) -> u64 {
+        self.shadowed + self.covered + self.deletions + self.single_deletions + self.filtered + self.merged
+    }
+}
+
 /// Which bytes the entry that is shown has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {

@@ -10,12 +10,13 @@ use super::output::FamilyRules;
 use super::pick::Picker;
 pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
-use super::run::{self, Work};
+use super::run::{self, Ran, Work};
 use crate::caught::caught;
 use crate::core::{Core, FamilyState, State};
 use crate::install::Change;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
+use crate::work::LevelWork;
 
 impl Core {
     /// The most urgent compaction of any family, noted as running.
@@ -76,11 +77,18 @@ impl Core {
             bytes: pick.input_bytes(),
         });
         let start = self.context.vfs.now();
-        let (installed, added) = match self.tables_of_compaction(plan)? {
-            Some(added) => (self.install_compaction(plan, &added)?, added),
-            None => (false, Vec::new()),
+        let entries_read = entries_read(pick);
+        let made = self.tables_of_compaction(plan)?;
+        let installed = match &made {
+            Some(made) => self.install_compaction(plan, &made.added)?,
+            None => false,
         };
+        let Made { added, dropped: entries_dropped } = made.unwrap_or_default();
         let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        if installed {
+            let work = LevelWork { micros: duration_us, entries_read, entries_dropped, ..work_of(pick, &added) };
+            plan.family.work().compacted(pick.output_level, work);
+        }
         let bytes = added.iter().map(|(_, file)| file.file_bytes).sum();
         tracing::info!(
             family,
@@ -106,23 +114,26 @@ impl Core {
         Ok(installed)
     }
 
-    /// What is to be added, and where; `None` where a file cannot sink after all.
-    fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Vec<(usize, FileMeta)>>> {
+    /// `None` where a file cannot sink after all.
+    fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Made>> {
         let pick = &plan.pick;
         if pick.trivial_move {
-            return Ok(Some(pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect()));
+            let added = pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect();
+            return Ok(Some(Made { added, dropped: 0 }));
         }
-        let written = match self.run_compaction(plan) {
+        let ran = match self.run_compaction(plan) {
             Err(error) if pick.sinking().is_some_and(|file| file.is_kept_above()) => {
                 tracing::info!(family = plan.family.name(), %error, "a table does not sink");
                 return Ok(None);
             }
-            written => written?.into_iter().map(|file| (pick.written_level(), file)),
+            ran => ran?,
         };
-        Ok(Some(written.chain(pick.sinking().map(|file| (pick.output_level, file.meta.clone()))).collect()))
+        let written = ran.files.into_iter().map(|file| (pick.written_level(), file));
+        let sunk = pick.sinking().map(|file| (pick.output_level, file.meta.clone()));
+        Ok(Some(Made { added: written.chain(sunk).collect(), dropped: ran.dropped }))
     }
 
-    fn run_compaction(&self, plan: &CompactionPlan) -> Result<Vec<FileMeta>> {
+    fn run_compaction(&self, plan: &CompactionPlan) -> Result<Ran> {
         let work = Arc::new(Work {
             context: self.context.clone(),
             family: FamilyRules::of(&plan.family),
@@ -151,6 +162,36 @@ impl Core {
         }
         installed
     }
+}
+
+/// What a compaction is to add to its version.
+#[derive(Default)]
+struct Made {
+    /// Tables, by level.
+    added: Vec<(usize, FileMeta)>,
+    /// Entries that are in none of them.
+    dropped: u64,
+}
+
+/// Entries of the tables that are written anew; 0 of a table that cannot be read.
+fn entries_read(pick: &Pick) -> u64 {
+    let rewritten = (!pick.trivial_move).then(|| pick.rewritten()).into_iter().flatten();
+    rewritten.map(|(_, file)| file.with(|table| Ok(table.properties().entries)).unwrap_or(0)).sum()
+}
+
+/// What a compaction is counted for at its output level, but for times and entries. A move is no job.
+fn work_of(pick: &Pick, added: &[(usize, FileMeta)]) -> LevelWork {
+    if pick.trivial_move {
+        return LevelWork { moved_bytes: pick.input_bytes(), ..LevelWork::default() };
+    }
+    let mut work = LevelWork { jobs: 1, ..LevelWork::default() };
+    for (level, file) in pick.rewritten() {
+        let bytes = if level == pick.output_level { &mut work.read_level_bytes } else { &mut work.read_above_bytes };
+        *bytes += file.meta.file_bytes;
+    }
+    work.moved_bytes = pick.sinking().map_or(0, |file| file.meta.file_bytes);
+    work.written_bytes = added.iter().map(|(_, file)| file.file_bytes).sum::<u64>() - work.moved_bytes;
+    work
 }
 
 impl State {

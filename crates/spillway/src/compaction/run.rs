@@ -37,12 +37,20 @@ pub(crate) struct Work {
     pub snapshots: CapturedSnapshots,
 }
 
+/// What a compaction yielded.
+pub(crate) struct Ran {
+    /// Its output tables, in order.
+    pub files: Vec<FileMeta>,
+    /// Entries that are in none of them.
+    pub dropped: u64,
+}
+
 /// Runs it and returns its output tables in order. They are on disk; whoever does not install them deletes them with
 /// [`Context::discard_tables`].
 ///
 /// # Errors
 /// The inputs' and the file system's; `Closed` once `stop` says so. Nothing is left behind.
-pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Vec<FileMeta>> {
+pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Ran> {
     let context = &work.context;
     let start = context.vfs.now();
     let ranges = split(work)?;
@@ -57,7 +65,8 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Vec<FileM
     let bytes_read = bytes_of(work.pick.rewritten().map(|(_, file)| file));
     tick(&context.statistics, Ticker::CompactReadBytes, bytes_read);
     parts.iter().for_each(|part| count_drops(context, part.drops));
-    Ok(parts.into_iter().flat_map(|part| part.files).collect())
+    let dropped = parts.iter().map(|part| part.drops.sum()).sum();
+    Ok(Ran { files: parts.into_iter().flat_map(|part| part.files).collect(), dropped })
 }
 
 fn count_drops(context: &Context, drops: DropCounts) {

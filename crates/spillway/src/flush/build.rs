@@ -12,6 +12,7 @@ use crate::flush::job::FlushPlan;
 use crate::flush::{convert, rewrite};
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::{FileMeta, TableFile};
+use crate::work::LevelWork;
 
 /// A table that no version names yet.
 pub(crate) struct BuiltTable {
@@ -40,6 +41,14 @@ pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSna
     };
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::FlushTime, micros);
+    let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
+    plan.family.work().flushed(LevelWork {
+        jobs: 1,
+        micros,
+        written_bytes: built.as_ref().map_or(0, |table| table.meta.file_bytes),
+        entries_read: memtables.map(|memtable| memtable.entries()).sum(),
+        ..LevelWork::default()
+    });
     Ok(built)
 }
 

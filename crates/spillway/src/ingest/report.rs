@@ -121,6 +121,7 @@ impl Core {
         };
         tick(&self.context.statistics, ticker, 1);
         family.note_table_placed(level);
+        family.work().ingested(level, meta.file_bytes);
         let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
         tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
         Event::TablePlaced { family: family.to_owned(), table, level, bytes }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::text;
+use super::{cache, stats, tables, text};
 use crate::compaction::levels::{LevelTargets, pending_bytes, scores};
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
@@ -32,10 +32,17 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.num-files-at-level", Level(|s, level| s.view.version.level(level).len().to_string())),
     ("rocksdb.compression-ratio-at-level", Level(|s, level| format!("{:.6}", s.compression_ratio(level)))),
     ("rocksdb.levelstats", Text(text::level_stats)),
-    ("rocksdb.stats", Text(|s| text::family_stats(s) + &text::database_stats(s))),
-    ("rocksdb.cfstats", Text(text::family_stats)),
-    ("rocksdb.cfstats-no-file-histogram", Text(text::family_stats)),
-    ("rocksdb.dbstats", Text(text::database_stats)),
+    ("rocksdb.stats", Text(|s| stats::of_family(s) + &cache::read_times(s) + &stats::of_database(s))),
+    ("rocksdb.cfstats", Text(|s| stats::of_family(s) + &cache::read_times(s))),
+    ("rocksdb.cfstats-no-file-histogram", Text(stats::of_family)),
+    ("rocksdb.cf-file-histogram", Text(cache::read_times)),
+    ("rocksdb.cf-write-stall-stats", Text(stats::family_waits)),
+    ("rocksdb.dbstats", Text(stats::of_database)),
+    ("rocksdb.db-write-stall-stats", Text(stats::database_waits)),
+    ("rocksdb.aggregated-table-properties", Text(tables::aggregated)),
+    ("rocksdb.aggregated-table-properties-at-level", Level(tables::aggregated_at)),
+    ("rocksdb.block-cache-entry-stats", Text(cache::entries)),
+    ("rocksdb.fast-block-cache-entry-stats", Text(cache::entries)),
     ("rocksdb.sstables", Text(text::tables)),
     ("rocksdb.options-statistics", Text(text::statistics)),
     ("rocksdb.num-immutable-mem-table", Number(|s| s.view.queue.len() as u64)),
@@ -53,6 +60,14 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.num-deletes-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.deletions()))),
     ("rocksdb.estimate-num-keys", Number(|s| s.keys())),
     ("rocksdb.estimate-table-readers-mem", Number(|s| s.open_table_bytes())),
+    ("rocksdb.estimate-live-data-size", Number(|s| tables::live_bytes(&s.view.version))),
+    ("rocksdb.num-live-versions", Number(|s| s.family.live_versions() as u64)),
+    ("rocksdb.current-super-version-number", Number(|s| s.family.views_made())),
+    ("rocksdb.is-file-deletions-enabled", Number(|s| u64::from(!s.core.purge.is_held()))),
+    ("rocksdb.num-blob-files", Number(|_| 0)),
+    ("rocksdb.total-blob-file-size", Number(|_| 0)),
+    ("rocksdb.live-blob-file-size", Number(|_| 0)),
+    ("rocksdb.live-blob-file-garbage-size", Number(|_| 0)),
     ("rocksdb.num-snapshots", Number(|s| s.core.snapshots.count() as u64)),
     ("rocksdb.oldest-snapshot-time", Number(|s| s.core.snapshots.oldest().map_or(0, |(_, taken_s)| taken_s))),
     ("rocksdb.oldest-snapshot-sequence", Number(|s| s.core.snapshots.oldest().map_or(0, |(seq, _)| seq.0))),
@@ -133,6 +148,13 @@ impl Source<'_> {
     /// Ingests that have no level yet.
     fn queued_ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.view.queue.iter().filter_map(|entry| entry.as_ingest())
+    }
+
+    /// Files of a level that compactions read.
+    pub fn busy_files(&self, level: usize) -> usize {
+        let files = self.view.version.level(level);
+        let busy = |family: &FamilyState| files.iter().filter(|file| family.compactions.is_busy(file.number())).count();
+        self.family_state(busy).unwrap_or(0)
     }
 
     fn table_bytes(&self) -> u64 {

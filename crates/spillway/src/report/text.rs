@@ -13,36 +13,26 @@ pub(super) fn level_stats(source: &Source<'_>) -> String {
     let mut text = String::from("Level Files Size(MB)\n--------------------\n");
     for level in 0..version.num_levels() {
         let megabytes = version.level_bytes(level) as f64 / MIB;
-        let _ = writeln!(text, "  {level:3} {:8} {megabytes:8.0}", version.level(level).len());
+        let _ = writeln!(text, "{level:3} {:8} {megabytes:8.0}", version.level(level).len());
     }
     text
 }
 
-pub(super) fn family_stats(source: &Source<'_>) -> String {
-    let levels = super::levels_of(source.core, source.family);
-    let mut text = format!("** Compaction stats [{}] **\n", source.family.name());
-    text.push_str("Level    Files   Size(MB)    Score\n");
-    for level in levels.iter().filter(|level| level.files > 0) {
-        let (score, megabytes) = (level.score.unwrap_or(0.0), level.bytes as f64 / MIB);
-        let _ = writeln!(text, "  L{:<2} {:9} {megabytes:10.2} {score:8.2}", level.level, level.files);
-    }
-    let (files, bytes) = levels.iter().fold((0, 0), |(files, bytes), level| (files + level.files, bytes + level.bytes));
-    let _ = writeln!(text, " Sum  {files:8} {:10.2}", bytes as f64 / MIB);
+/// What RocksDB's figures of a family leave out.
+pub(super) fn memtables(source: &Source<'_>) -> String {
     let memtable = source.view.mutable.memtable();
     let (name, megabytes) = (memtable.name(), source.family.memtable_bytes() as f64 / MIB);
-    let _ = writeln!(text, "Memtable: {name}, {} entries; all memtables: {megabytes:.2} MB", memtable.entries());
-    text.push_str("\nWaits of writers (all families):\n");
+    let mut text = format!("Memtable: {name}, {} entries; all memtables: {megabytes:.2} MB\n", memtable.entries());
+    text.push_str("Waits of writers (all families):\n");
     text + &stalls(source)
 }
 
-pub(super) fn database_stats(source: &Source<'_>) -> String {
+/// What RocksDB's figures of a database leave out.
+pub(super) fn database(source: &Source<'_>) -> String {
     let core = source.core;
-    let mut text = String::from("** DB stats **\n");
     let (log_bytes, _) = core.logs.total();
-    let stalled: u64 = core.stall.counts().iter().map(|(_, _, micros)| *micros).sum();
-    let _ = writeln!(text, "Last visible number: {}", core.pipeline.visible());
+    let mut text = format!("Last visible number: {}\n", core.pipeline.visible());
     let _ = writeln!(text, "Logs: {:.2} MB", log_bytes as f64 / MIB);
-    let _ = writeln!(text, "Waits of writers: {:.3} s", stalled as f64 / 1e6);
     let cache = core.block_cache.stats();
     let (usage, capacity) = (core.block_cache.usage() as f64 / MIB, core.block_cache.capacity() as f64 / MIB);
     let _ = writeln!(text, "Block cache: {usage:.2} of {capacity:.2} MB, {} hits, {} misses", cache.hits, cache.misses);

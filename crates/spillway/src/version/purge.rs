@@ -72,6 +72,10 @@ impl PurgeQueue {
         self.holds.store(self.holds.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 
+    pub fn is_held(&self) -> bool {
+        self.holds.load(Ordering::Relaxed) > 0
+    }
+
     pub fn is_empty(&self) -> bool {
         self.files.lock().is_empty()
     }

@@ -1,4 +1,4 @@
-//! Counting writes, where statistics are kept.
+//! Counting writes: few sums always, times and distributions where statistics are kept.
 
 use base::metrics::{Histogram, Ticker, tick};
 use base::{Result, SeqNo};
@@ -9,8 +9,17 @@ use crate::write::options::WriteOptions;
 use crate::write::pipeline::LogPosition;
 
 impl Core {
-    /// As [`Core::write`], counted and timed where statistics are kept.
+    /// As [`Core::write`], counted, and timed where statistics are kept.
     pub(crate) fn write_counted(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
+        let last = self.write_timed(batch, options)?;
+        if !batch.is_empty() {
+            let (bytes, logged) = (batch.len() as u64, u64::from(!options.disable_wal));
+            self.written.add([1, u64::from(batch.count()), bytes, logged, logged * bytes]);
+        }
+        Ok(last)
+    }
+
+    fn write_timed(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
         let Some(statistics) = self.context.statistics.as_ref().filter(|_| !batch.is_empty()) else {
             return self.write(batch, options);
         };

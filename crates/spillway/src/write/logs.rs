@@ -99,6 +99,8 @@ struct SyncState {
 
 pub(crate) struct Logs {
     vfs: Arc<dyn Vfs>,
+    /// How often a log was synced.
+    syncs: AtomicU64,
     statistics: Option<Arc<Statistics>>,
     dir: PathBuf,
     backing: BackingChoice,
@@ -141,6 +143,7 @@ impl Logs {
             sync: Mutex::default(),
             sync_ended: Condvar::new(),
             synced: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
             failed: OnceLock::new(),
             left_unsynced: Mutex::default(),
             none_left: AtomicBool::new(true),
@@ -411,6 +414,11 @@ impl Logs {
         }
     }
 
+    /// How often a log was synced, since the database was opened.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
     /// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
     fn sync_logs(&self, logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
         for log in logs {
@@ -418,6 +426,7 @@ impl Logs {
                 break;
             }
             log.note_published(through);
+            self.syncs.fetch_add(1, Ordering::Relaxed);
             let Some(statistics) = &self.statistics else {
                 log.file.sync()?;
                 continue;

@@ -147,6 +147,8 @@ const RATE_LEFT_MIN: f64 = 0.05;
 #[derive(Default)]
 struct Counter {
     waits: AtomicU64,
+    /// Those among them that were for writers to go on at all.
+    stops: AtomicU64,
     micros: AtomicU64,
 }
 
@@ -280,6 +282,9 @@ impl Stall {
             self.changed.wait(&mut guard);
         }
         drop(guard);
+        if let Some(counter) = self.counters.get(cause as usize) {
+            counter.stops.fetch_add(1, Ordering::Relaxed);
+        }
         self.count_since(cause, start);
     }
 
@@ -296,6 +301,19 @@ impl Stall {
             statistics.add(Ticker::StallMicros, micros);
             statistics.add(cause.ticker(), micros);
             statistics.record(Histogram::WriteStall, micros);
+        }
+    }
+
+    /// Waits of writers that were slowed down for a cause, and of those that were stopped. Nobody is slowed down for memory.
+    pub fn delays_and_stops(&self, cause: StallCause) -> (u64, u64) {
+        let Some(counter) = self.counters.get(cause as usize) else { return (0, 0) };
+        let waits = counter.waits.load(Ordering::Relaxed);
+        match cause {
+            StallCause::Level0 | StallCause::PendingCompaction => {
+                let stops = counter.stops.load(Ordering::Relaxed).min(waits);
+                (waits - stops, stops)
+            }
+            _ => (0, waits),
         }
     }
 

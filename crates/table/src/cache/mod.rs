@@ -140,6 +140,16 @@ impl<V> Cache<V> {
         self.shards.iter().map(|cell| cell.0.lock().pinned_bytes()).sum()
     }
 
+    /// Shows each entry with the bytes that it is charged, shard after shard, under the shard's lock.
+    pub fn for_each(&self, mut visit: impl FnMut(&V, usize)) {
+        self.shards.iter().for_each(|cell| cell.0.lock().for_each(&mut visit));
+    }
+
+    /// Bytes charged for memory held outside.
+    pub fn reserved_bytes(&self) -> usize {
+        self.budget.reserved()
+    }
+
     pub fn stats(&self) -> CacheStats {
         let mut sum = CacheStats::default();
         for cell in &self.shards {

@@ -104,6 +104,10 @@ impl<V> Shard<V> {
         held.map(|entry| self.slab.slot(entry.at).cost).sum()
     }
 
+    pub(super) fn for_each(&self, visit: &mut impl FnMut(&V, usize)) {
+        self.map.values().for_each(|entry| visit(&entry.value, self.slab.slot(entry.at).cost));
+    }
+
     pub(super) fn stats(&self) -> CacheStats {
         self.stats
     }

@@ -1,0 +1,136 @@
+//! Properties that add up or compare tables.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::UserOrder;
+use table::Properties;
+
+use super::properties::Source;
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// Bytes of a largest set of tables that do not overlap, the deepest first: what is left of the data, about, once all is
+/// compacted. The less was compacted, the smaller the estimate. As RocksDB's.
+pub(super) fn live_bytes(version: &Version) -> u64 {
+    let order = &version.order().user;
+    let mut taken: Vec<&Arc<TableFile>> = Vec::new();
+    for level in (0..version.num_levels()).rev() {
+        let mut more: Vec<&Arc<TableFile>> = Vec::new();
+        for file in version.level(level) {
+            let others = if level == 0 { &mut taken } else { &mut more };
+            if level == 0 {
+                if let Some(place) = place_between(order, others, file) {
+                    others.insert(place, file);
+                }
+            } else if place_between(order, &taken, file).is_some() {
+                more.push(file); // those of its level do not overlap it
+            }
+        }
+        taken.extend(more);
+        taken.sort_by(|a, b| order.compare(a.smallest_user_key(), b.smallest_user_key()));
+    }
+    taken.iter().map(|file| file.meta.file_bytes).sum()
+}
+
+/// Where a table stands among sorted ones; `None` where it overlaps one of them.
+fn place_between(order: &UserOrder, sorted: &[&Arc<TableFile>], file: &TableFile) -> Option<usize> {
+    let ends_before =
+        |other: &&Arc<TableFile>| order.compare(other.largest_user_key(), file.smallest_user_key()) == Ordering::Less;
+    let place = sorted.partition_point(ends_before);
+    let next = sorted.get(place);
+    let is_free = next.is_none_or(|next| order.compare(file.largest_user_key(), next.smallest_user_key()).is_lt());
+    is_free.then_some(place)
+}
+
+/// Sums over tables.
+#[derive(Default)]
+struct Sums {
+    data_blocks: u64,
+    entries: u64,
+    deletions: u64,
+    merge_operands: u64,
+    range_deletions: u64,
+    raw_key_bytes: u64,
+    raw_value_bytes: u64,
+    data_bytes: u64,
+    index_bytes: u64,
+    index_partitions: u64,
+    top_level_index_bytes: u64,
+    filter_bytes: u64,
+    filter_entries: u64,
+    user_key_indexes: u64,
+    delta_indexes: u64,
+}
+
+impl Sums {
+    fn add(&mut self, table: &Properties) {
+        self.data_blocks += table.data_blocks;
+        self.entries += table.entries;
+        self.deletions += table.deletions;
+        self.merge_operands += table.merge_operands;
+        self.range_deletions += table.range_deletions;
+        self.raw_key_bytes += table.raw_key_bytes;
+        self.raw_value_bytes += table.raw_value_bytes;
+        self.data_bytes += table.data_bytes;
+        self.index_bytes += table.index_bytes;
+        self.index_partitions += table.index_partitions;
+        self.top_level_index_bytes += table.top_level_index_bytes;
+        self.filter_bytes += table.filter_bytes;
+        self.filter_entries += table.filter_entries;
+        self.user_key_indexes += u64::from(table.index_key_is_user_key);
+        self.delta_indexes += u64::from(table.index_value_is_delta);
+    }
+
+    /// RocksDB's names, but for what is not a sum or not known of tables of ours.
+    fn text(&self) -> String {
+        let average = |bytes: u64| if self.entries == 0 { 0.0 } else { bytes as f64 / self.entries as f64 };
+        let index =
+            format!("index block size (user-key? {}, delta-value? {})", self.user_key_indexes, self.delta_indexes);
+        let mut pairs = vec![
+            ("# data blocks", self.data_blocks.to_string()),
+            ("# entries", self.entries.to_string()),
+            ("# deletions", self.deletions.to_string()),
+            ("# merge operands", self.merge_operands.to_string()),
+            ("# range deletions", self.range_deletions.to_string()),
+            ("raw key size", self.raw_key_bytes.to_string()),
+            ("raw average key size", format!("{:.6}", average(self.raw_key_bytes))),
+            ("raw value size", self.raw_value_bytes.to_string()),
+            ("raw average value size", format!("{:.6}", average(self.raw_value_bytes))),
+            ("data block size", self.data_bytes.to_string()),
+            (&index, self.index_bytes.to_string()),
+        ];
+        if self.index_partitions > 0 {
+            pairs.push(("# index partitions", self.index_partitions.to_string()));
+            pairs.push(("top-level index size", self.top_level_index_bytes.to_string()));
+        }
+        pairs.push(("filter block size", self.filter_bytes.to_string()));
+        pairs.push(("# entries for filter", self.filter_entries.to_string()));
+        let table_bytes = self.data_bytes + self.index_bytes + self.filter_bytes;
+        pairs.push(("(estimated) table size", table_bytes.to_string()));
+        pairs.into_iter().map(|(name, value)| format!("{name}={value}; ")).collect()
+    }
+}
+
+/// The properties of tables, added up. A table that cannot be read counts nothing.
+fn added_up<'a>(files: impl Iterator<Item = &'a Arc<TableFile>>) -> String {
+    let mut sums = Sums::default();
+    for file in files {
+        let added = file.with(|table| {
+            sums.add(table.properties());
+            Ok(())
+        });
+        if let Err(error) = added {
+            tracing::warn!(%error, "a table's properties are not counted");
+        }
+    }
+    sums.text()
+}
+
+pub(super) fn aggregated(source: &Source<'_>) -> String {
+    added_up(source.view.tables())
+}
+
+pub(super) fn aggregated_at(source: &Source<'_>, level: usize) -> String {
+    added_up(source.view.version.level(level).iter())
+}

@@ -1,0 +1,133 @@
+//! What jobs have done to a family since it was opened, by the level that they wrote: what `rocksdb.stats` tells. Always
+//! counted, once for each job.
+
+use std::ops::AddAssign;
+
+use parking_lot::Mutex;
+
+use crate::version::version::LEVELS_MAX;
+
+/// The jobs that wrote into one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LevelWork {
+    pub jobs: u64,
+    pub micros: u64,
+    /// From levels above, and from the level itself.
+    pub read_above_bytes: u64,
+    pub read_level_bytes: u64,
+    pub written_bytes: u64,
+    pub moved_bytes: u64,
+    pub entries_read: u64,
+    pub entries_dropped: u64,
+}
+
+/// Ingested tables that were given a level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IngestedWork {
+    pub tables: u64,
+    pub tables_in_level0: u64,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct WorkDone {
+    pub flushes: LevelWork,
+    /// By output level.
+    pub compactions: [LevelWork; LEVELS_MAX],
+    pub ingested: IngestedWork,
+}
+
+impl Default for WorkDone {
+    fn default() -> Self {
+        WorkDone {
+            flushes: LevelWork::default(),
+            compactions: [LevelWork::default(); LEVELS_MAX],
+            ingested: IngestedWork::default(),
+        }
+    }
+}
+
+/// A family's work. A leaf lock.
+#[derive(Default)]
+pub(crate) struct FamilyWork(Mutex<WorkDone>);
+
+impl FamilyWork {
+    pub fn flushed(&self, work: LevelWork) {
+        self.0.lock().flushes += work;
+    }
+
+    pub fn compacted(&self, output_level: usize, work: LevelWork) {
+        if let Some(done) = self.0.lock().compactions.get_mut(output_level) {
+            *done += work;
+        }
+    }
+
+    /// A table was given a level.
+    pub fn ingested(&self, level: usize, bytes: u64) {
+        let mut work = self.0.lock();
+        work.ingested.tables += 1;
+        work.ingested.tables_in_level0 += u64::from(level == 0);
+        work.ingested.bytes += bytes;
+    }
+
+    pub fn done(&self) -> WorkDone {
+        *self.0.lock()
+    }
+}
+
+impl WorkDone {
+    /// All that wrote into a level.
+    pub fn of_level(&self, level: usize) -> LevelWork {
+        let mut work = self.compactions.get(level).copied().unwrap_or_default();
+        if level == 0 {
+            work += self.flushes;
+        }
+        work
+    }
+
+    pub fn of_compactions(&self) -> LevelWork {
+        self.compactions.iter().fold(LevelWork::default(), |sum, work| sum.and(*work))
+    }
+
+    pub fn all(&self) -> LevelWork {
+        self.of_compactions().and(self.flushes)
+    }
+}
+
+impl LevelWork {
+    pub fn and(mut self, more: LevelWork) -> LevelWork {
+        self += more;
+        self
+    }
+
+    pub fn read_bytes(&self) -> u64 {
+        self.read_above_bytes + self.read_level_bytes
+    }
+
+    /// What was done after `before`.
+    pub fn since(&self, before: &LevelWork) -> LevelWork {
+        LevelWork {
+            jobs: self.jobs.saturating_sub(before.jobs),
+            micros: self.micros.saturating_sub(before.micros),
+            read_above_bytes: self.read_above_bytes.saturating_sub(before.read_above_bytes),
+            read_level_bytes: self.read_level_bytes.saturating_sub(before.read_level_bytes),
+            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+            moved_bytes: self.moved_bytes.saturating_sub(before.moved_bytes),
+            entries_read: self.entries_read.saturating_sub(before.entries_read),
+            entries_dropped: self.entries_dropped.saturating_sub(before.entries_dropped),
+        }
+    }
+}
+
+impl AddAssign for LevelWork {
+    fn add_assign(&mut self, more: LevelWork) {
+        self.jobs += more.jobs;
+        self.micros += more.micros;
+        self.read_above_bytes += more.read_above_bytes;
+        self.read_level_bytes += more.read_level_bytes;
+        self.written_bytes += more.written_bytes;
+        self.moved_bytes += more.moved_bytes;
+        self.entries_read += more.entries_read;
+        self.entries_dropped += more.entries_dropped;
+    }
+}
