@@ -178,7 +178,7 @@ fn options_given_at_the_load_stay_with_the_database() {
     let json = ["load", "in", "--db", "db", "--format", "kv", "--options", "given.json"];
     place.spillway(&json).ok();
     place.spillway(&["put", "c", "d", "--db", "db", "--options", "level0_file_num_compaction_trigger=7"]).ok();
-    let stored = std::fs::read_to_string(place.only_file("db", "OPTIONS-")).unwrap();
+    let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
     assert!(stored.contains("write_buffer_size=8388608"), "{stored}");
     assert!(stored.contains("level0_file_num_compaction_trigger=7"), "{stored}");
 }

@@ -88,6 +88,13 @@ impl Place {
         assert_eq!(found.next(), None, "more than one {part}");
         only
     }
+
+    /// Of numbered files the one with the largest number.
+    pub fn newest_file(&self, dir: &str, part: &str) -> PathBuf {
+        let all = files(&self.path(dir)).into_iter().map(|(path, _)| path);
+        let named = all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(part)));
+        named.max().expect("a file of that name")
+    }
 }
 
 /// Files of a directory with their contents, by name.
