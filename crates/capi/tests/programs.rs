@@ -90,6 +90,11 @@ fn properties() {
 }
 
 #[test]
+fn repair() {
+    passes("repair");
+}
+
+#[test]
 fn resources() {
     passes("resources");
 }

@@ -1,16 +1,19 @@
 //! `spillway backup`.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 use spillway::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 
-use crate::database::{Access, AdoptArgs, DatabaseArgs};
+use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
 use crate::long::{Long, Reached, Teller};
 use crate::{human, json};
+
+/// How many files that would go are named.
+const NAMED_MAX: usize = 8;
 
 /// Makes, lists, checks, restores and deletes backups: many in one directory, which share the tables they have in common.
 ///
@@ -38,7 +41,8 @@ struct BackupsArgs {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Backs up the database; tables that are in the directory already are not copied again.
+    /// Backs up the database; tables that are in the directory already are not copied again. Another process may have the
+    /// database open and write to it. Every block that is copied is checked.
     Create {
         #[command(flatten)]
         database: DatabaseArgs,
@@ -55,7 +59,7 @@ enum Action {
         #[command(flatten)]
         backups: BackupsArgs,
     },
-    /// Reads every file of a backup, or of all of them, and compares it with its checksum.
+    /// Reads every file of a backup, or of all of them, compares it with its checksum, and checks every block of tables.
     Verify {
         #[command(flatten)]
         backups: BackupsArgs,
@@ -78,6 +82,9 @@ enum Action {
         /// to no log does not come back: writes without one, ingests from behind, and families made since.
         #[arg(long)]
         keep_logs: bool,
+        /// Deletes the database that is there without asking.
+        #[arg(long)]
+        yes: bool,
     },
     /// Deletes all backups but the newest.
     Purge {
@@ -109,23 +116,27 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let as_json = args.json;
     match &args.action {
         Action::Create { database, backups, flush, adopt } => {
-            let db = database.open(Access::Write { adopt: adopt.adopt, create: false })?;
+            let source = database.open_to_copy(adopt.adopt)?;
             let engine = BackupEngine::open(&backups.dir, &BackupOptions::default())?;
             let long = Long::writing("backing up", || {
                 "no backup was made, and those that are there are as they were; the same command begins again"
                     .to_owned()
             })?;
-            let id = engine.create_new_backup(&db, *flush);
+            let id = engine.create_new_backup(&source.db, *flush);
             drop(long);
             let id = id?;
-            db.close()?;
+            drop(source);
             say(as_json, (json!({ "created": id }), format!("made backup {id} in {}", backups.dir.display())), out)
         }
         Action::List { backups } => list(&backups.open()?, as_json, out),
         Action::Verify { backups, id } => verify(&backups.open()?, *id, as_json, out),
-        Action::Restore { backups, id, to, wal_dir, keep_logs } => {
+        Action::Restore { backups, id, to, wal_dir, keep_logs, yes } => {
             let options = RestoreOptions { wal_dir: wal_dir.clone(), keep_log_files: *keep_logs };
-            let id = restore(&backups.open()?, *id, to, &options)?;
+            let engine = backups.open()?;
+            if !yes && !engine.backups()?.is_empty() {
+                confirm(to, &engine.replaced_by_restore(to, &options)?)?;
+            }
+            let id = restore(&engine, *id, to, &options)?;
             say(as_json, (json!({ "restored": id }), format!("restored backup {id} to {}", to.display())), out)
         }
         Action::Purge { backups, keep } => {
@@ -159,6 +170,32 @@ fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &Res
     };
     drop(long);
     Ok(restored?)
+}
+
+/// Asks before files are deleted.
+///
+/// # Errors
+/// The answer is no, or nobody is there to ask.
+fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
+    let Some(first) = files.first() else { return Ok(()) };
+    let names: Vec<_> = files.iter().take(NAMED_MAX).filter_map(|path| path.file_name()?.to_str()).collect();
+    let more = match files.len().saturating_sub(names.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let dir = first.parent().unwrap_or(to).display();
+    let count = human::counted(files.len() as u64, "file", "files");
+    let what = format!("this would delete the database in {dir}, {count}: {}{more}", names.join(", "));
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Failure::refused(format!("{what}; say --yes, or restore to another directory")));
+    }
+    eprint!("{what}. Go on? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::refused("nothing was changed")),
+    }
 }
 
 /// Fails where a backup is damaged, so that a script notices.

@@ -24,6 +24,17 @@ impl Notation {
     }
 }
 
+impl Notation {
+    /// A key in a message: between quotes.
+    pub fn quoted(self, key: &[u8]) -> String {
+        let mut text = Vec::with_capacity(key.len() + 2);
+        text.push(b'\'');
+        let _ = self.write(&mut text, key); // memory takes it
+        text.push(b'\'');
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
 /// Hexadecimal digits, two for each byte; `0x` may stand in front.
 pub fn parse_hex(text: &str) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();

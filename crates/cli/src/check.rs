@@ -1,7 +1,7 @@
 //! `spillway check`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spillway::check::{self, CheckOptions, CheckReport};
 use spillway::vfs::RealVfs;
@@ -42,7 +42,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let report = report?;
     match args.json {
         true => json::print(&json::check(&report), out)?,
-        false => show(&report, out)?,
+        false => show(&report, dir, out)?,
     }
     if report.is_whole() { Ok(()) } else { Err(Failure::Told) }
 }
@@ -59,7 +59,52 @@ fn watch(teller: &Teller) -> Outcome<Long> {
     )
 }
 
-fn show(report: &CheckReport, out: &mut dyn Write) -> Outcome {
+fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
+    if report.manifest.0 != 0 {
+        show_counts(report, out)?;
+    }
+    for note in &report.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    if !report.superfluous.is_empty() {
+        let files = human::counted(report.superfluous.len() as u64, "file", "files");
+        writeln!(out, "note: {files} that nothing refers to; the next open for writing deletes them")?;
+    }
+    if report.is_whole() {
+        return Ok(writeln!(out, "the database is whole")?);
+    }
+    let (unsupported, damage): (Vec<_>, Vec<_>) = report.problems.iter().partition(|problem| problem.is_unsupported());
+    for problem in &damage {
+        writeln!(out, "problem: {problem}")?;
+    }
+    for problem in &unsupported {
+        writeln!(out, "unsupported: {problem}")?;
+    }
+    let found = damage.len() as u64 + report.problems_left_out;
+    if found == 0 {
+        let count = human::counted(unsupported.len() as u64, "thing", "things");
+        return Ok(writeln!(out, "{count} that this version cannot read, and no damage in the rest")?);
+    }
+    writeln!(out, "{} found", human::counted(found, "problem", "problems"))?;
+    Ok(writeln!(out, "{}", advice(report, dir))?)
+}
+
+/// What to do about damage.
+fn advice(report: &CheckReport, dir: &Path) -> String {
+    if report.changed_meanwhile {
+        let what = "The database was changed during the check: another process writes to it. Check it again when that is \
+                    closed, or check a checkpoint of it.";
+        return what.to_owned();
+    }
+    let dir = dir.display();
+    format!(
+        "Restore it from a backup or checkpoint, if there is one (`spillway backup restore --dir BACKUPS --to {dir}`). Else \
+         `spillway repair {dir}` keeps what can be read and lists what is lost; `spillway scan --skip-damaged --db {dir}` \
+         prints what can be read, and changes nothing."
+    )
+}
+
+fn show_counts(report: &CheckReport, out: &mut dyn Write) -> Outcome {
     let owner = if report.is_rocksdbs { "RocksDB's" } else { "Spillway's" };
     let families = human::counted(report.families as u64, "family", "families");
     writeln!(
@@ -74,28 +119,5 @@ fn show(report: &CheckReport, out: &mut dyn Write) -> Outcome {
     let logs = human::counted(report.logs, "log", "logs");
     let batches = human::counted(report.log_batches, "batch", "batches");
     let changes = human::counted(report.log_changes, "change", "changes");
-    writeln!(out, "{logs} read: {}, {batches} with {changes}", human::bytes(report.log_bytes))?;
-    for note in &report.notes {
-        writeln!(out, "note: {note}")?;
-    }
-    if !report.superfluous.is_empty() {
-        let files = human::counted(report.superfluous.len() as u64, "file", "files");
-        writeln!(out, "note: {files} that nothing refers to; the next open for writing deletes them")?;
-    }
-    if report.is_whole() {
-        return Ok(writeln!(out, "the database is whole")?);
-    }
-    for problem in &report.problems {
-        writeln!(out, "problem: {problem}")?;
-    }
-    let found = report.problems.len() as u64 + report.problems_left_out;
-    writeln!(out, "{} found", human::counted(found, "problem", "problems"))?;
-    let advice = if report.changed_meanwhile {
-        "The database was changed during the check: another process writes to it. Check it again when that is closed, or \
-         check a checkpoint of it."
-    } else {
-        "Restore the files named from a checkpoint or backup. Where only a log is damaged, opening the database with \
-         --options wal_recovery_mode=kSkipAnyCorruptedRecords keeps everything else of it."
-    };
-    Ok(writeln!(out, "{advice}")?)
+    Ok(writeln!(out, "{logs} read: {}, {batches} with {changes}", human::bytes(report.log_bytes))?)
 }

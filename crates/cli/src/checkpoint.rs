@@ -1,15 +1,22 @@
 //! `spillway checkpoint`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::database::{Access, AdoptArgs, DatabaseArgs};
+use spillway::Db;
+use spillway::check::{self, CheckOptions};
+use spillway::vfs::{RealVfs, Vfs};
+
+use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::export::nothing_at;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::human;
 use crate::long::Long;
 
 /// Makes a copy of the database in another directory, sharing tables by hard links where that is possible.
+///
+/// Another process may have the database open and write to it: the copy has everything that it had written and logged.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway checkpoint --db /tmp/people --to /tmp/people-monday")]
 pub struct Args {
@@ -18,16 +25,33 @@ pub struct Args {
     /// The directory to make.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
+    /// Reads all of the copy, and makes none where anything is damaged.
+    #[arg(long)]
+    verify: bool,
     #[command(flatten)]
     adopt: AdoptArgs,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
     let long = Long::writing("making the checkpoint", nothing_at(&args.to))?;
-    let last = db.checkpoint(&args.to);
+    let last = args.database.checkpoint(args.adopt.adopt, &args.to);
     drop(long);
     let last = last?;
-    db.close()?;
-    Ok(writeln!(out, "made {}, which holds every write through number {}", args.to.display(), human::count(last.0))?)
+    if args.verify {
+        verify(&args.to)?;
+    }
+    let (to, last) = (args.to.display(), human::count(last.0));
+    let read = if args.verify { "and is whole" } else { "its tables were linked, and not read (--verify)" };
+    Ok(writeln!(out, "made {to}, which holds every write through number {last}; {read}")?)
+}
+
+/// # Errors
+/// What is wrong with the copy, which is deleted then.
+fn verify(dir: &Path) -> Outcome {
+    let report = check::check(dir, &CheckOptions::default(), &mut |_| {})?;
+    let Some(problem) = report.problems.first() else { return Ok(()) };
+    Db::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))?;
+    let what =
+        format!("the database is damaged, and no checkpoint was made: {problem}; `spillway check` lists all damage");
+    Err(Failure::refused(what))
 }

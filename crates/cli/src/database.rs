@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillway::config::{Config, ConfiguredDb, Start};
+use spillway::options::WalRecoveryMode;
+use spillway::version::file_name::{self, FileType};
 use spillway::version::recover;
 use spillway::vfs::{RealVfs, Vfs};
-use spillway::{DEFAULT_FAMILY, Db, Family, OpenOptions, OtherFamilies};
+use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
@@ -66,6 +68,26 @@ pub struct Located {
     configured: Option<ConfiguredDb>,
 }
 
+/// A database that is to be copied.
+pub struct ToCopy {
+    pub db: Db,
+    /// Where it is a copy already, which goes when this is dropped.
+    beside: Option<PathBuf>,
+}
+
+impl Drop for ToCopy {
+    fn drop(&mut self) {
+        let closed = self.db.close();
+        let removed = match &self.beside {
+            Some(dir) => closed.and_then(|()| Db::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))),
+            None => closed,
+        };
+        if let Err(error) = removed {
+            eprintln!("warning: {error}");
+        }
+    }
+}
+
 impl DatabaseArgs {
     /// # Errors
     /// No directory is named, or the configuration is not good.
@@ -84,6 +106,64 @@ impl DatabaseArgs {
     }
 
     pub fn open(&self, access: Access) -> Outcome<Db> {
+        let (dir, options) = self.options_for(access)?;
+        Ok(Db::open(&dir, &options)?)
+    }
+
+    /// Opens it to be copied. Where another process has it open, that is a copy of it, beside it, which shares its tables.
+    pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
+        let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
+        match Db::open(&dir, &options) {
+            Err(error) if error.kind() == ErrorKind::Busy => {}
+            opened => return Ok(ToCopy { db: opened?, beside: None }),
+        }
+        let mut name = dir.file_name().unwrap_or_default().to_owned();
+        name.push(".copying");
+        let beside = dir.with_file_name(name);
+        if options.vfs.exists(&beside)? {
+            Db::destroy(&beside, None, &options.vfs)?; // of a command that was killed
+        }
+        Db::checkpoint_beside(&dir, &options, &beside)?;
+        options.db.wal_dir.clear();
+        let opened = Db::open(&beside, &options);
+        if opened.is_err() {
+            Db::destroy(&beside, None, &options.vfs)?;
+        }
+        Ok(ToCopy { db: opened?, beside: Some(beside) })
+    }
+
+    /// Makes a checkpoint of it, whether another process has it open or not.
+    pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<SeqNo> {
+        let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
+        match Db::open(&dir, &options) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(Db::checkpoint_beside(&dir, &options, to)?),
+            opened => {
+                let db = opened?;
+                let last = db.checkpoint(to)?;
+                db.close()?;
+                Ok(last)
+            }
+        }
+    }
+
+    /// Opens for reading what can be read of it: tables that are missing are met by the reads that need them, damaged logs
+    /// are salvaged. With the database comes what an ordinary open failed with.
+    pub fn open_damaged(&self) -> Outcome<(Db, Option<Error>)> {
+        let (dir, mut options) = self.options_for(Access::Read)?;
+        let error = match Db::open(&dir, &options) {
+            Ok(db) => return Ok((db, None)),
+            Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
+            Err(error) => return Err(error.into()),
+        };
+        options.bear_damage = true;
+        if let Ok(db) = Db::open(&dir, &options) {
+            return Ok((db, None)); // the reads will tell
+        }
+        options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        Ok((Db::open(&dir, &options)?, Some(error)))
+    }
+
+    fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {
         let Located { dir, configured } = self.locate()?;
         let vfs: Arc<dyn Vfs> = RealVfs::new();
         let exists = vfs.exists(&dir.join("CURRENT"))?;
@@ -91,10 +171,16 @@ impl DatabaseArgs {
         let by_document = writes && configured.as_ref().is_some_and(|configured| configured.db.create_if_missing);
         let create = by_document || matches!(access, Access::Write { create: true, .. });
         if !exists && !create {
-            let dir = dir.display();
-            return Err(Failure::refused(format!(
-                "there is no database in {dir}; `load` makes one, and so do `put` and `ingest` with --create"
-            )));
+            let (name, was_one) = (dir.display(), holds_tables(&*vfs, &dir)?);
+            let what = match was_one {
+                true => format!(
+                    "CURRENT is missing from {name}, which has tables; `spillway repair {name}` makes a new one"
+                ),
+                false => format!(
+                    "there is no database in {name}; `load` makes one, and so do `put` and `ingest` with --create"
+                ),
+            };
+            return Err(Failure::refused(what));
         }
         if exists {
             refuse_rocksdbs(&*vfs, &dir, access)?;
@@ -108,8 +194,20 @@ impl DatabaseArgs {
         (options.db.create_if_missing, options.db.error_if_exists) = (create, false);
         options.read_only = !writes;
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
-        Ok(Db::open(&dir, &options)?)
+        Ok((dir, options))
     }
+}
+
+/// Whether there are files that only a database has.
+pub fn holds_tables(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
+    if !vfs.exists(dir)? {
+        return Ok(false);
+    }
+    let is_its = |name: &String| {
+        let kind = file_name::parse(name).map(|(kind, _)| kind);
+        matches!(kind, Some(FileType::Table | FileType::Manifest | FileType::Log))
+    };
+    Ok(vfs.read_dir(dir)?.iter().any(is_its))
 }
 
 /// A configuration, its warnings told.

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use spillway::export::ExportOptions;
 
-use crate::database::{Access, AdoptArgs, DatabaseArgs};
+use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::Outcome;
 use crate::human;
 use crate::long::Long;
 
 /// Writes another directory with the same keys and values, which RocksDB (7.8 and later) opens.
 ///
-/// Tables are shared with the database by hard links where that is possible: they are never changed in place.
+/// Tables are shared with the database by hard links where that is possible: they are never changed in place. Another process
+/// may have the database open and write to it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  spillway export --db /tmp/people --to /tmp/people-rocksdb\n  ldb --db=/tmp/people-rocksdb scan"
@@ -31,12 +32,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
+    let source = args.database.open_to_copy(args.adopt.adopt)?;
     let long = Long::writing("exporting", nothing_at(&args.to))?;
-    let summary = db.export(&args.to, &ExportOptions { copy_tables: args.copy });
+    let summary = source.db.export(&args.to, &ExportOptions { copy_tables: args.copy });
     drop(long);
     let summary = summary?;
-    db.close()?;
+    drop(source);
     let families = human::counted(summary.families as u64, "family", "families");
     let tables = human::counted(summary.tables as u64, "table", "tables");
     Ok(writeln!(out, "exported {families}, {tables}, {} to {}", human::bytes(summary.bytes), args.to.display())?)

@@ -92,7 +92,8 @@ fn explain(error: &Error) -> String {
     let in_database = error.path().is_none_or(is_in_database);
     let hint = match error.kind() {
         ErrorKind::Corruption if in_database => {
-            "`spillway check` lists everything that is damaged; restore what it names from a copy"
+            "`spillway check` lists everything that is damaged; restore what it names from a copy, or keep what can be read \
+             with `spillway repair`"
         }
         ErrorKind::NoSpace if in_database => {
             "free space on that disk and try again; nothing that was acknowledged is lost"

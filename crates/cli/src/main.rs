@@ -28,6 +28,7 @@ mod manifest;
 mod options;
 mod progress;
 mod put;
+mod repair;
 mod scan;
 mod settings;
 mod sort;
@@ -86,6 +87,7 @@ enum Command {
     Families(families::Args),
     Compact(compact::Args),
     Check(check::Args),
+    Repair(repair::Args),
     Checkpoint(checkpoint::Args),
     Backup(backup::Args),
     Export(export::Args),
@@ -127,6 +129,7 @@ impl Command {
             Command::Families(args) => families::run(args, out),
             Command::Compact(args) => compact::run(args, out),
             Command::Check(args) => check::run(args, out),
+            Command::Repair(args) => repair::run(args, out),
             Command::Checkpoint(args) => checkpoint::run(args, out),
             Command::Backup(args) => backup::run(args, out),
             Command::Export(args) => export::run(args, out),

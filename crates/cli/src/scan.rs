@@ -4,11 +4,11 @@ mod format;
 
 use std::io::Write;
 
-use spillway::{DbIterator, Family, ReadOptions, UserOrder};
+use spillway::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder};
 
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::human;
 use crate::terminal::Shown;
 
@@ -52,6 +52,10 @@ pub struct Args {
     /// Prints only how many keys there are, and how many bytes they and their values have.
     #[arg(long, conflicts_with_all = ["format", "keys_only"])]
     count: bool,
+    /// Goes on past damaged blocks, tables and logs, lists on standard error what was passed over, and exits with 1 then.
+    /// Where a block is passed over, older values of its keys may be shown, and keys that were deleted.
+    #[arg(long)]
+    skip_damaged: bool,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -64,9 +68,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
     let prefix = parse(&args.prefix)?;
     let (from, to) = (parse(&args.from)?, parse(&args.to)?);
-    let db = args.database.open(Access::Read)?;
+    let (db, unopened) = match args.skip_damaged {
+        true => args.database.open_damaged()?,
+        false => (args.database.open(Access::Read)?, None),
+    };
     let family = args.family.of(&db)?;
-    let options = bounds(&family, from, to, prefix.as_deref());
+    let damage = args.skip_damaged.then(SkippedDamage::new);
+    let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
     let (format, notation, keys_only) = (args.format, args.notation, args.keys_only);
     let mut shown = Shown::new(out);
     let mut printer = Printer { out: &mut shown, format, notation, keys_only };
@@ -94,7 +102,34 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let (keys_size, values_size) = (human::bytes(key_bytes), human::bytes(value_bytes));
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
-    Ok(())
+    out.flush()?;
+    tell_skipped(args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
+}
+
+/// Lists what was passed over.
+///
+/// # Errors
+/// There is some.
+fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<PassedOver>) -> Outcome {
+    let count = skipped.len() as u64 + u64::from(unopened.is_some());
+    if count == 0 {
+        return Ok(());
+    }
+    if let Some(error) = unopened {
+        eprintln!("skipped: damage in the logs, {error}");
+    }
+    for PassedOver { error, from, through } in skipped {
+        let edge =
+            |key: Option<Vec<u8>>, unknown: &str| key.map_or_else(|| unknown.to_owned(), |key| notation.quoted(&key));
+        let (from, through) = (edge(from, "the first key"), edge(through, "the last key"));
+        eprintln!("skipped: {error}: from {from} through {through}");
+    }
+    let places = human::counted(count, "damaged place", "damaged places");
+    eprintln!(
+        "{places} skipped: what is printed can lack keys in these ranges, and show older values there, or deleted keys; \
+         `spillway check` lists all damage, `spillway repair` mends what it can"
+    );
+    Err(Failure::Told)
 }
 
 /// The narrowest bounds that hold everything asked for.

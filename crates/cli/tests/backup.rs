@@ -5,6 +5,7 @@
 mod common;
 
 use common::Place;
+use spillway::{Db, OpenOptions, WriteOptions};
 
 fn load(place: &Place, lines: u32) {
     let input: String = (0..lines).map(|i| format!("{i:05}\tvalue {i}\n")).collect();
@@ -29,6 +30,15 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
     for (id, count) in [(Some("1"), "100"), (None, "300")] {
         let mut restore = vec!["backup", "restore", "--dir", "backups", "--to", "restored"];
         restore.extend(id);
+        if id.is_none() {
+            let asked = place.spillway(&restore).fails();
+            assert!(
+                asked.contains("would delete the database in restored, 4 files: 000") && asked.contains("--yes"),
+                "{asked}"
+            );
+            assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with("100"), "nothing went");
+            restore.push("--yes");
+        }
         place.spillway(&restore).ok();
         assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with(count));
     }
@@ -45,4 +55,25 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
     let none = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
     assert!(none.contains("there is no backup to restore"), "{none}");
     assert!(place.spillway(&["backup", "list", "--dir", "nowhere"]).fails().contains("no directory"));
+}
+
+/// Another process, this one, has the database open, and goes on writing.
+#[test]
+fn copies_are_made_beside_a_writer() {
+    let place = Place::new();
+    load(&place, 100);
+    let db = Db::open(place.path("db"), &OpenOptions::default()).unwrap();
+    let put = |key: &str| db.put(&db.default_family(), key.as_bytes(), b"logged", &WriteOptions::default()).unwrap();
+    put("before");
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    place.spillway(&["checkpoint", "--verify", "--db", "db", "--to", "copy"]).ok();
+    place.spillway(&["export", "--db", "db", "--to", "exported"]).ok();
+    place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).ok();
+    put("after");
+    db.close().unwrap();
+    assert!(!place.path("db.copying").exists());
+    for copy in ["copy", "exported", "restored", "db"] {
+        assert_eq!(place.spillway(&["get", "00099", "--db", copy]).ok(), "value 99\n", "{copy}");
+        assert_eq!(place.spillway(&["get", "before", "--db", copy]).ok(), "logged\n", "{copy}");
+    }
 }

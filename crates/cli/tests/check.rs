@@ -6,6 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use base::checksum::{crc32c, crc32c_append, mask};
 use common::{Place, files};
 
 /// A database with tables in level 0 and below, two families, and a log.
@@ -139,4 +140,90 @@ fn a_checkpoint_is_a_database_of_its_own() {
     assert_eq!(place.spillway(&["get", "00002", "--db", "db"]).ok(), "in the log\n");
     let ids = ["db", "copy"].map(|db| std::fs::read_to_string(place.path(db).join("IDENTITY")).unwrap());
     assert_eq!(ids[0], ids[1]);
+}
+
+/// Where a byte of a table's first data block is.
+const IN_A_BLOCK: usize = 100;
+
+#[test]
+fn copies_of_a_database_with_a_damaged_table_are_refused() {
+    let place = database();
+    let table = tables(&place).pop().unwrap();
+    let name = table.file_name().unwrap().to_string_lossy().into_owned();
+    damage(&table, |bytes| bytes[IN_A_BLOCK] ^= 1);
+    for copy in [
+        &["backup", "create", "--db", "db", "--dir", "backups"][..],
+        &["export", "--db", "db", "--to", "exported"],
+        &["checkpoint", "--verify", "--db", "db", "--to", "copy"],
+    ] {
+        let refused = place.spillway(copy).fails();
+        assert!(refused.contains(&name), "{copy:?}: {refused}");
+    }
+    assert_eq!(place.spillway(&["backup", "list", "--dir", "backups"]).ok(), "");
+    assert!(!place.path("exported").exists() && !place.path("copy").exists());
+    let unread = place.spillway(&["checkpoint", "--db", "db", "--to", "copy"]).ok();
+    assert!(unread.contains("not read"), "{unread}");
+}
+
+#[test]
+fn a_check_ends_with_the_commands_that_help() {
+    let place = database();
+    let table = tables(&place).pop().unwrap();
+    damage(&table, |bytes| bytes[IN_A_BLOCK] ^= 1);
+    let told = place.spillway(&["check", "--db", "db"]).out;
+    for command in [
+        "`spillway backup restore --dir BACKUPS --to db`",
+        "`spillway repair db`",
+        "`spillway scan --skip-damaged --db db`",
+    ] {
+        assert!(told.contains(command), "{told}");
+    }
+    std::fs::remove_file(place.path("db/CURRENT")).unwrap();
+    let told = place.spillway(&["check", "--db", "db"]).out;
+    assert!(told.contains("CURRENT, which names the MANIFEST, is missing") && !told.contains("000000"), "{told}");
+    assert!(told.contains("`spillway repair db`"), "{told}");
+    let refused = place.spillway(&["get", "00001", "--db", "db"]).fails();
+    assert!(refused.contains("CURRENT is missing from db") && refused.contains("`spillway repair db`"), "{refused}");
+}
+
+#[test]
+fn what_is_not_supported_is_not_called_damaged() {
+    let place = database();
+    let manifest = place.only_file("db", "MANIFEST-");
+    // A record of an edit with a blob file (tag 400), as RocksDB frames it.
+    let mut record = vec![0x90, 0x03, 0];
+    let mut framed = mask(crc32c_append(crc32c(&[1]), &record)).to_le_bytes().to_vec();
+    framed.extend([record.len() as u8, 0, 1]);
+    framed.append(&mut record);
+    damage(&manifest, |bytes| bytes.append(&mut framed));
+    let ran = place.spillway(&["check", "--db", "db"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("unsupported: ") && !ran.out.contains("problem"), "{ran:?}");
+    assert!(ran.out.contains("no damage in the rest") && !ran.out.contains("000000"), "{ran:?}");
+}
+
+#[test]
+fn a_scan_goes_on_past_damage_and_says_what_it_passed_over() {
+    let place = database();
+    place.spillway(&["compact", "--force", "--db", "db"]).ok();
+    let all = place.spillway(&["scan", "--db", "db"]).ok();
+    let table = tables(&place).pop().unwrap();
+    let whole = std::fs::read(&table).unwrap();
+    damage(&table, |bytes| bytes[IN_A_BLOCK] ^= 1);
+    assert!(place.spillway(&["scan", "--db", "db"]).code == Some(1));
+    for direction in [&[][..], &["--reverse"]] {
+        let ran = place.spillway(&[&["scan", "--skip-damaged", "--db", "db"], direction].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let kept = ran.out.lines().count();
+        assert!(kept > 1000 && kept < 2000, "{kept} keys");
+        assert!(ran.out.lines().all(|line| all.contains(line)), "nothing else is shown");
+        let name = table.file_name().unwrap().to_string_lossy();
+        assert!(ran.err.contains(&*name) && ran.err.contains("from the first key through '0"), "{}", ran.err);
+        assert!(ran.err.contains("1 damaged place skipped"), "{}", ran.err);
+    }
+    std::fs::remove_file(&table).unwrap();
+    let ran = place.spillway(&["scan", "--skip-damaged", "--db", "db"]);
+    assert!(ran.code == Some(1) && ran.err.contains("through '01999'"), "{ran:?}");
+    std::fs::write(&table, &whole).unwrap();
+    assert_eq!(place.spillway(&["scan", "--skip-damaged", "--db", "db"]).ok(), all);
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, FileNumber, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use crate::ingest::record::IngestRecord;
@@ -49,6 +49,13 @@ pub struct CheckStep<'a> {
 #[derive(Clone, Debug)]
 pub struct Problem(pub Error);
 
+impl Problem {
+    /// Nothing is damaged: it is a feature that this version does not have.
+    pub fn is_unsupported(&self) -> bool {
+        self.0.kind() == ErrorKind::Unsupported
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = &self.0;
@@ -63,6 +70,7 @@ impl fmt::Display for Problem {
 /// What a check found.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
+    /// 0 where none could be read.
     pub manifest: FileNumber,
     /// RocksDB wrote the MANIFEST, or an export did.
     pub is_rocksdbs: bool,
@@ -121,6 +129,10 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     let mut report = CheckReport::default();
     let recovered = match recover::recover(&*options.vfs, dir) {
         Ok(recovered) => recovered,
+        Err(error) if error.is_not_found() && was_database(options, dir)? => {
+            report.problem(Error::corruption("CURRENT, which names the MANIFEST, is missing").at_path(dir));
+            return Ok(report);
+        }
         Err(error) if error.is_not_found() => {
             return Err(Error::invalid_argument("there is no database here").at_path(dir).with_source(error));
         }
@@ -150,6 +162,15 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.changed_meanwhile =
         now.map_or(true, |now| now.manifest != recovered.manifest || now.families != recovered.families);
     Ok(report)
+}
+
+/// Whether a directory without CURRENT has files that only a database has.
+fn was_database(options: &CheckOptions, dir: &Path) -> Result<bool> {
+    if !options.vfs.exists(dir)? {
+        return Ok(false);
+    }
+    let kinds = options.vfs.read_dir(dir)?.into_iter().filter_map(|name| file_name::parse(&name));
+    Ok(kinds.into_iter().any(|(kind, _)| matches!(kind, FileType::Table | FileType::Manifest)))
 }
 
 /// A check under way.

@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::options::{FamilyOptions, ini};
+use base::options::{DbOptions, FamilyOptions, ini};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
 use vfs::Vfs;
 
 use crate::core::{Core, FamilyState};
-use crate::db::Db;
+use crate::db::{Db, OpenOptions, OtherFamilies};
 use crate::family::Family;
+use crate::open::{Beside, copy_beside};
 use crate::staging::Staging;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -30,10 +31,11 @@ use crate::write::logs::ActiveLog;
 impl Db {
     /// Makes a database in `dir`, which must not exist, that holds what this one held at some instant during the call:
     /// everything acknowledged before it, and of what was written meanwhile a prefix. Tables are shared by hard links
-    /// where the file system allows it. Returns the number of the last write in it.
+    /// where the file system allows it, and not read: `check` tells whether they are whole. Returns the number of the last
+    /// write in it.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
+    /// `Corruption`: a table cannot be opened. `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
     /// nothing is left at `dir`.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<SeqNo> {
         let core = self.core();
@@ -45,6 +47,60 @@ impl Db {
         staging.commit()?;
         Ok(capture.snapshot.last_seq)
     }
+}
+
+impl Db {
+    /// As [`checkpoint`](Self::checkpoint), of the database in `dir`, which another process may have open for writing, and go
+    /// on writing to. It holds everything that was acknowledged before the call and went to a log: what that process wrote
+    /// without one is there once it is flushed.
+    ///
+    /// # Errors
+    /// `Busy`: files went faster than they could be linked. `InvalidArgument`: there is something at `to`, or the database
+    /// is RocksDB's. As [`open`](Self::open) for reading only.
+    pub fn checkpoint_beside(dir: impl AsRef<Path>, options: &OpenOptions, to: impl AsRef<Path>) -> Result<SeqNo> {
+        let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
+        if matches!(options.other_families, OtherFamilies::Refuse) {
+            options.other_families = OtherFamilies::OpenWith(Box::default()); // none is left out
+        }
+        let mut made = None;
+        let last = copy_beside(dir.as_ref(), &options, |found| {
+            made = None; // what an attempt before left is removed first
+            made = Some(stage_beside(found, to.as_ref())?);
+            Ok(())
+        })?;
+        made.map_or(Ok(()), Staging::commit)?;
+        Ok(last)
+    }
+}
+
+/// Links tables first: they may go at any time. Of a log what was read of it is copied.
+fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
+    let context = found.context;
+    let staging = Staging::begin(context.vfs.clone(), to)?;
+    found.tables.iter().try_for_each(|number| staging.link_or_copy(&context.table_path(*number)))?;
+    for (kind, number, bytes) in &found.logs {
+        let path = context.log_dir().join(file_name::format(*kind, *number));
+        match bytes {
+            Some(bytes) => staging.copy(&path, Some(*bytes))?,
+            None => staging.link_or_copy(&path)?,
+        }
+    }
+    let options = describe_options(&context.options, &found.families, ini::Audience::Spillway);
+    staging.write(&file_name::format(FileType::Options, found.manifest), options.as_bytes())?;
+    let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
+    staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
+    let limit = context.options.max_manifest_file_size;
+    ManifestWriter::create(context.vfs.clone(), staging.dir(), found.manifest, &found.snapshot, limit)?;
+    Ok(staging)
+}
+
+/// The text of the options file for a copy of the database, whose logs lie in its directory itself.
+fn describe_options(options: &DbOptions, families: &[Arc<Family>], audience: ini::Audience) -> String {
+    let mut options = options.clone();
+    options.wal_dir.clear();
+    let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
+    let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
+    ini::write(&options, &families, audience)
 }
 
 /// The database at one instant, pinned.
@@ -189,7 +245,11 @@ impl Core {
     fn fill_checkpoint(&self, staging: &Staging, capture: &Capture) -> Result<()> {
         for file in self.files_of(capture) {
             match file.content {
-                Content::Table(_) | Content::CompleteLog(..) => staging.link_or_copy(&file.path)?,
+                Content::Table(table) => {
+                    table.open()?; // its end is whole and in place; its blocks are not read
+                    staging.link_or_copy(&file.path)?;
+                }
+                Content::CompleteLog(..) => staging.link_or_copy(&file.path)?,
                 Content::GrowingLog { bytes } => staging.copy(&file.path, Some(bytes))?,
             }
         }
@@ -208,11 +268,7 @@ impl Core {
 
     /// The text of the options file for a copy of the database, whose logs lie in its directory itself.
     pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
-        let mut options = self.context.options.clone();
-        options.wal_dir.clear();
-        let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
-        let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
-        ini::write(&options, &families, audience)
+        describe_options(&self.context.options, families, audience)
     }
 }
 

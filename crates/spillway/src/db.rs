@@ -12,7 +12,7 @@ use vfs::{JoinHandle, LockGuard, Vfs};
 use crate::caught::caught_panic;
 use crate::core::Core;
 use crate::family::Family;
-use crate::open;
+use crate::open::{self, Opened};
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
@@ -43,6 +43,9 @@ pub struct OpenOptions {
     pub other_families: OtherFamilies,
     /// Opens without writing anything; other processes may have the database open.
     pub read_only: bool,
+    /// With `read_only`: tables and logs of values that are missing or cut short fail the reads that need them, and not the
+    /// open. See [`ReadOptions::skip_damaged`] for reads that go on past them.
+    pub bear_damage: bool,
     /// Takes over a directory that RocksDB wrote. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
     pub vfs: Arc<dyn Vfs>,
@@ -57,6 +60,7 @@ impl Default for OpenOptions {
             families: Vec::new(),
             other_families: OtherFamilies::default(),
             read_only: false,
+            bear_damage: false,
             adopt_rocksdb: true,
             vfs: vfs::RealVfs::new(),
             block_cache: None,
@@ -96,7 +100,11 @@ impl Db {
     /// `InvalidArgument`: it is not there, or options do not fit it. `Busy`: it is open already. `Corruption`: a file is
     /// damaged or missing; the error names it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
-        let opened = open::open(path.as_ref(), options)?;
+        Db::start(open::open(path.as_ref(), options)?, options)
+    }
+
+    /// The handle of what was opened, with its threads.
+    pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
         let db = Db { core: opened.core, threads: Mutex::default(), lock: Mutex::new(opened.lock) };
         if !options.read_only {
             db.core.start_threads(&mut db.threads.lock())?; // where one cannot start, dropping `db` ends the others

@@ -46,7 +46,7 @@ impl Db {
     /// an excise left as parts of files, are written anew there.
     ///
     /// # Errors
-    /// `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
+    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
     /// there is something at `dir`. On any error nothing is left there.
     pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
         let core = self.core();

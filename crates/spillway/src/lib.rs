@@ -28,6 +28,7 @@ pub(crate) mod open;
 pub(crate) mod pace;
 pub mod read;
 pub(crate) mod removal;
+pub mod repair;
 pub(crate) mod replay;
 pub mod report;
 pub(crate) mod staging;
@@ -48,10 +49,12 @@ pub use ingest::{
     FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
     PreparedIngest,
 };
+pub use read::damage::SkippedDamage;
 pub use read::iterator::DbIterator;
 pub use read::options::ReadOptions;
 pub use read::snapshot::Snapshot;
-pub use table::BlockCache;
+pub use repair::{LostTable, RepairReport, RepairedFamily, repair};
+pub use table::{BlockCache, PassedOver};
 pub use table_writer::{TableWriter, WrittenTable};
 pub use vfs;
 pub use write::batch::WriteBatch;

@@ -39,6 +39,8 @@ use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 use crate::write::memory::MemtableMemory;
 
+mod beside;
+mod best_efforts;
 mod destroy;
 mod identity;
 mod options_file;
@@ -49,6 +51,7 @@ mod start;
 
 use reading::Attempt;
 
+pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
 pub(crate) use identity::new_session;
 
@@ -87,6 +90,11 @@ fn open_for_writing(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
     }
 }
 
+/// Opens for writing what `recovered` says, whatever CURRENT does. The caller has the directory's lock. Images are not gone by.
+pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Core>> {
+    Opening::new(dir, options, recovered)?.run(false)
+}
+
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
     let recovered = start::recover_or_begin(dir, options)?;
     for warning in &recovered.warnings {
@@ -96,7 +104,7 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
     Opening::new(dir, options, recovered)
 }
 
-fn validate(options: &OpenOptions) -> Result<()> {
+pub(crate) fn validate(options: &OpenOptions) -> Result<()> {
     options.db.validate()?;
     let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
     let others = match &options.other_families {
@@ -259,7 +267,7 @@ impl<'a> Opening<'a> {
         });
         let mut families = std::mem::take(&mut self.families);
         if self.keeps_tables_open() {
-            families.values().try_for_each(|family| open_for_good(family.tables()))?;
+            families.values().try_for_each(|family| self.open_for_good(family.tables()))?;
         }
         core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
         for family in families.values_mut() {
@@ -307,13 +315,15 @@ impl<'a> Opening<'a> {
     fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
         follow_write_buffer(&mut options, &self.context.options);
         let paths = TablePaths(vec![self.context.dir.clone()]);
-        stored.check_tables(&*self.context.vfs, &paths)?;
+        if !self.bears_damage() {
+            stored.check_tables(&*self.context.vfs, &paths)?;
+        }
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
         self.measure_value_logs(&version)?;
         if self.keeps_tables_open() {
-            open_for_good(version.all_files().map(|(_, file)| file))?;
+            self.open_for_good(version.all_files().map(|(_, file)| file))?;
         } else if self.context.options.paranoid_checks && !self.options.read_only {
             check_newest_tables(&version)?;
         }
@@ -331,11 +341,14 @@ impl<'a> Opening<'a> {
         for log in shares.map(|share| share.log).collect::<BTreeSet<_>>() {
             let path = self.context.log_dir().join(file_name::format(FileType::Log, log));
             let found = self.context.vfs.metadata(&path);
+            if self.bears_damage() && found.is_err() {
+                continue;
+            }
             let bytes = found.map_err(|error| error.context("a log is missing that holds values of tables"))?.len;
             let life = self.context.logs.of_log(log);
             life.note_bytes(bytes);
             if self.keeps_tables_open() {
-                life.values()?; // or its writer could delete it
+                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?; // or its writer could delete it
             }
         }
         Ok(())
@@ -344,6 +357,20 @@ impl<'a> Opening<'a> {
     /// Beside a writer, which may delete tables at any time.
     fn keeps_tables_open(&self) -> bool {
         self.options.read_only && self.context.options.max_open_files < 0
+    }
+
+    fn bears_damage(&self) -> bool {
+        self.options.read_only && self.options.bear_damage
+    }
+
+    /// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
+    /// whoever reads it to meet.
+    fn open_for_good<'f>(&self, mut tables: impl Iterator<Item = &'f Arc<TableFile>>) -> Result<()> {
+        tables.try_for_each(|file| match file.open() {
+            Err(error) if error.is_not_found() && self.bears_damage() => Ok(()),
+            Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+            _ => Ok(()),
+        })
     }
 
     /// The options to open a stored family with; `None` where it is not to be opened (reading only).
@@ -459,15 +486,6 @@ fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
 /// Opens what was written last: where damage from a crash would show.
 fn check_newest_tables(version: &Version) -> Result<()> {
     version.level(0).iter().try_for_each(|file| file.open().map(drop))
-}
-
-/// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
-/// whoever reads it to meet.
-fn open_for_good<'a>(mut tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Result<()> {
-    tables.try_for_each(|file| match file.open() {
-        Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
-        _ => Ok(()),
-    })
 }
 
 /// Options for a family that was not named: those given for all, with the order that is stored.

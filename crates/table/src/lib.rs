@@ -13,6 +13,7 @@ pub mod cache;
 mod cached;
 mod compress;
 mod converted;
+mod damage;
 mod decompress;
 mod dump;
 mod extents;
@@ -36,6 +37,7 @@ pub use auto_sort::{AUTO_SORT_MEMORY_BYTES_DEFAULT, AutoSortSettings, AutoSortTa
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CacheContents, CachedBlock, RoleContents, contents};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
+pub use damage::{DamageSink, PassedOver};
 pub use dump::{DumpPart, dump_any};
 pub use factory::{new_builder, new_sorting_builder};
 pub use fast::{FastTable, FastTableBuilder};
@@ -64,6 +66,8 @@ pub struct TableReadOptions {
     /// Whether [`Cursor::seek_in_prefix`] may consult prefix filters.
     pub prefix_same_as_start: bool,
     pub class: IoClass,
+    /// Cursors go on past damaged blocks and values, and tell it what they passed over.
+    pub skip_damaged: Option<Arc<dyn DamageSink>>,
 }
 
 impl Default for TableReadOptions {
@@ -75,6 +79,7 @@ impl Default for TableReadOptions {
             total_order_seek: false,
             prefix_same_as_start: false,
             class: IoClass::Foreground,
+            skip_damaged: None,
         }
     }
 }

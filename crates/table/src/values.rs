@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::value_source::{StoredValue, ValueRef, ValueSource};
-use base::{Cursor, Error, Pinned, Result, SeqNo, ValueKind, key};
+use base::{Cursor, Error, ErrorKind, Pinned, Result, SeqNo, ValueKind, key};
 
-use crate::TableValue;
+use crate::{DamageSink, PassedOver, TableValue};
 
 /// Whether what stands in the place of such an entry's value may be elsewhere: deletions have none.
 #[inline]
@@ -91,27 +91,47 @@ pub struct FollowingCursor {
     elsewhere: Option<Pinned>,
     /// Bytes at the beginning of what stands in the place of a value that are not the value.
     skipped: usize,
+    /// Is told of values that cannot be read, whose entries are passed over.
+    damage: Option<Arc<dyn DamageSink>>,
     failure: Option<Error>,
 }
 
 impl FollowingCursor {
     pub fn new(inner: Box<dyn Cursor>, source: Arc<dyn ValueSource>) -> Box<Self> {
-        Box::new(FollowingCursor { inner, source, elsewhere: None, skipped: 0, failure: None })
+        Box::new(FollowingCursor { inner, source, elsewhere: None, skipped: 0, damage: None, failure: None })
     }
 
-    /// Looks at the entry that the inner cursor stands on, if `found`.
-    fn arrive(&mut self, found: bool) -> bool {
-        (self.elsewhere, self.skipped) = (None, 0);
-        if !found {
-            return false;
-        }
-        match self.follow() {
-            Ok(()) => true,
-            Err(error) => {
-                self.failure = Some(error);
-                false
+    /// Has it go on past entries whose values are damaged or gone, and tell `damage` of each.
+    #[must_use]
+    pub fn passing_over(mut self: Box<Self>, damage: Option<&Arc<dyn DamageSink>>) -> Box<Self> {
+        self.damage = damage.cloned();
+        self
+    }
+
+    /// Looks at the entry that the inner cursor stands on, if `found`. Where that is to be passed over, the next in the
+    /// walk's direction is looked at.
+    fn arrive(&mut self, mut found: bool, forward: bool) -> bool {
+        loop {
+            (self.elsewhere, self.skipped) = (None, 0);
+            if !found {
+                return false;
             }
+            let Err(error) = self.follow() else { return true };
+            if !self.passes_over(&error) {
+                self.failure = Some(error);
+                return false;
+            }
+            found = if forward { self.inner.next() } else { self.inner.prev() };
         }
+    }
+
+    #[cold]
+    fn passes_over(&self, error: &Error) -> bool {
+        let is_damage = error.kind() == ErrorKind::Corruption || error.is_not_found();
+        let Some(damage) = self.damage.as_ref().filter(|_| is_damage) else { return false };
+        let user_key = key::user_key(self.inner.key()).to_vec();
+        damage.passed_over(PassedOver { error: error.clone(), from: Some(user_key.clone()), through: Some(user_key) });
+        true
     }
 
     fn follow(&mut self) -> Result<()> {
@@ -136,41 +156,41 @@ impl Cursor for FollowingCursor {
     fn seek_to_first(&mut self) -> bool {
         self.failure = None;
         let found = self.inner.seek_to_first();
-        self.arrive(found)
+        self.arrive(found, true)
     }
 
     fn seek_to_last(&mut self) -> bool {
         self.failure = None;
         let found = self.inner.seek_to_last();
-        self.arrive(found)
+        self.arrive(found, false)
     }
 
     fn seek(&mut self, target: &[u8]) -> bool {
         self.failure = None;
         let found = self.inner.seek(target);
-        self.arrive(found)
+        self.arrive(found, true)
     }
 
     fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
         self.failure = None;
         let found = self.inner.seek_in_prefix(target);
-        self.arrive(found)
+        self.arrive(found, true)
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         self.failure = None;
         let found = self.inner.seek_for_prev(target);
-        self.arrive(found)
+        self.arrive(found, false)
     }
 
     fn next(&mut self) -> bool {
         let found = self.inner.next();
-        self.arrive(found)
+        self.arrive(found, true)
     }
 
     fn prev(&mut self) -> bool {
         let found = self.inner.prev();
-        self.arrive(found)
+        self.arrive(found, false)
     }
 
     fn key(&self) -> &[u8] {

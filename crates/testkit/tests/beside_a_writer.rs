@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use spillway::check::{CheckOptions, check};
 use spillway::{Db, ErrorKind, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use testkit::profile;
 use vfs::RealVfs;
@@ -98,6 +99,42 @@ fn start(dir: &Path) -> (Writer, Arc<AtomicU64>) {
     (Writer(child), acknowledged)
 }
 
+/// Returns the last write that is there.
+fn check_prefix(db: &Db, at_least: u64) -> u64 {
+    let last = number(db, "default", LAST).unwrap();
+    assert!(last >= at_least, "{at_least} was acknowledged or seen, {last} is there");
+    for family in FAMILIES {
+        assert_eq!(number(db, family, LAST), Some(last), "half a batch");
+        for back in 0..KEYS {
+            assert_eq!(number(db, family, &key_of(last - back)), Some(last - back), "{family}: a hole");
+        }
+    }
+    last
+}
+
+#[test]
+fn checkpoints_beside_a_writer_are_prefixes_and_databases_of_their_own() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("db");
+    let (writer, acknowledged) = start(&dir);
+    let mut seen = 0;
+    for round in 0..12 {
+        let before = acknowledged.load(Ordering::Acquire);
+        let copy = temporary.path().join(round.to_string());
+        let made = (0..20).find_map(|_| match Db::checkpoint_beside(&dir, &options(), &copy) {
+            Err(error) if error.kind() == ErrorKind::Busy => None,
+            made => Some(made.unwrap()),
+        });
+        made.expect("not busy for ever");
+        let report = check(&copy, &CheckOptions::default(), &mut |_| {}).unwrap();
+        assert!(report.is_whole(), "{:?}", report.problems);
+        let db = Db::open(&copy, &options()).unwrap();
+        seen = check_prefix(&db, before.max(seen));
+        db.put(&db.default_family(), b"own", b"write", &WriteOptions::default()).unwrap();
+    }
+    drop(writer);
+}
+
 #[test]
 fn a_reader_beside_a_writer_sees_prefixes() {
     let temporary = tempfile::tempdir().unwrap();
@@ -117,15 +154,7 @@ fn a_reader_beside_a_writer_sees_prefixes() {
             }
         };
         opened += 1;
-        let last = number(&db, "default", LAST).unwrap();
-        assert!(last >= before.max(seen), "{before} was acknowledged and {seen} seen, {last} is there");
-        seen = last;
-        for family in FAMILIES {
-            assert_eq!(number(&db, family, LAST), Some(last), "half a batch");
-            for back in 0..KEYS {
-                assert_eq!(number(&db, family, &key_of(last - back)), Some(last - back), "{family}: a hole");
-            }
-        }
+        seen = check_prefix(&db, before.max(seen));
     }
     drop(writer);
     println!("{opened} opens, {busy} times busy, {seen} writes");

@@ -83,7 +83,6 @@ pub static DB: &[Unhonoured] = &[
     row("avoid_unnecessary_blocking_io", &["false"]),
     row("background_close_inactive_wals", &["false"]),
     row("base_background_compactions", &["-1"]),
-    row("best_efforts_recovery", &["false"]),
     row("bgerror_resume_retry_interval", &["1000000"]),
     row("compaction_readahead_size", &["0", "2097152"]),
     row("compaction_verify_record_count", &["true"]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use spillway::options::row::OptionGroup;
-use spillway::options::{CpuPriority, WalRecoveryMode, apply_string};
+use spillway::options::{CpuPriority, apply_string};
 use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
 use super::{Database, FamilyHandle};
@@ -257,17 +257,14 @@ fallible! {
         Db::destroy(path(name), options.wal_dir().as_deref(), &options.vfs()).map_err(locked_out)
     }
 
-    /// Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone. Damaged
-    /// tables and MANIFESTs are not mended; the error names them.
+    /// What was lost stands in the directory's `lost/REPORT`, as in RocksDB an error only where there is no database then.
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
-        let mut open = options.to_open(std::iter::empty());
-        open.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
-        open.db.create_if_missing = false;
-        open.db.error_if_exists = false;
+        let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
-        let database = Database::open(path(name), options, &open)?;
-        let families = database.db.families();
-        database.db.flush(&families.iter().collect::<Vec<_>>())?;
-        Ok(database.db.close()?)
+        let report = spillway::repair(path(name), &open).map_err(locked_out)?;
+        if !report.lost_nothing() {
+            tracing::warn!(%report, "a repair found losses");
+        }
+        Ok(())
     }
 }

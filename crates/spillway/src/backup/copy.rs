@@ -12,6 +12,8 @@ use super::store::{Backup, Store, check_bytes};
 use super::{BackupId, BackupOptions};
 use crate::crew;
 use crate::staging::read_blocks;
+use crate::tables::verify_alone;
+use crate::version::file_name::FileType;
 
 /// Length and checksum of what was read or copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +67,18 @@ fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8
     Ok(Contents { bytes, crc32c })
 }
 
-/// Reads every file of a backup and compares it with what the backup says of it.
+/// Reads every file of a backup and compares it with what the backup says of it. Of tables every block is checked, too:
+/// what was damaged when it was backed up has the right checksum.
 pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
-    let (store_of_crew, id) = (store.clone(), backup.id);
+    let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
     for_each_file(options, backup, move |file, bytes| {
-        let path = file.path.at(&store_of_crew.dir);
-        check(id, &path, (file, bytes), read(&*store_of_crew.vfs, &path, None)?)
+        let (vfs, path) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir));
+        check(id, &path, (file, bytes), read(vfs, &path, None)?)?;
+        if file.path.file_type() != FileType::Table {
+            return Ok(());
+        }
+        let what = || format!("a table of backup {id} was damaged when it was backed up");
+        verify_alone(vfs, &path, bytes, &orders).map_err(|error| error.context(what()).at_path(&path))
     })
 }
 

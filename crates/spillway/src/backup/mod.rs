@@ -6,10 +6,10 @@
 //! and synced before. Removing one begins with that file. What an interrupted call leaves counts for nothing, and the next
 //! call that changes the directory removes it. Nothing read from the directory is trusted (B1, B2).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, Result, SeqNo, UserOrder};
 use parking_lot::Mutex;
 use vfs::{LockGuard, RealVfs, Vfs};
 
@@ -48,6 +48,8 @@ pub struct BackupOptions {
     pub destroy_old_data: bool,
     /// Files that are copied or checked at once.
     pub max_background_operations: usize,
+    /// Orders of keys that are not built in: tables of such an order are verified only where it is here.
+    pub orders: Vec<UserOrder>,
     /// Where the backup directory is, and databases are restored to.
     pub vfs: Arc<dyn Vfs>,
 }
@@ -60,6 +62,7 @@ impl Default for BackupOptions {
             sync: true,
             destroy_old_data: false,
             max_background_operations: 1,
+            orders: Vec::new(),
             vfs: RealVfs::new(),
         }
     }
@@ -125,8 +128,8 @@ impl BackupEngine {
     /// id.
     ///
     /// # Errors
-    /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. On any error there is no
-    /// new backup.
+    /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. `Corruption`: a file that
+    /// was to be copied is damaged; the error names it. On any error there is no new backup.
     pub fn create_new_backup(&self, db: &Db, flush_before_backup: bool) -> Result<BackupId> {
         self.change(|store| create::create(store, &self.options, db, flush_before_backup))
     }
@@ -151,7 +154,7 @@ impl BackupEngine {
         Ok(loaded.filter_map(|(id, backup)| Some(DamagedBackup { id, error: backup.err()? })).collect())
     }
 
-    /// Reads every file of a backup and compares it with its size and checksum.
+    /// Reads every file of a backup and compares it with its size and checksum, and every block of its tables.
     ///
     /// # Errors
     /// `Corruption`: the first file that is damaged or missing; the error names it. `InvalidArgument`: no such backup.
@@ -170,6 +173,15 @@ impl BackupEngine {
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
         restore::restore(&self.store, &self.options, self.store.load(id)?, (db_dir.as_ref(), options))
+    }
+
+    /// The files that a restore to `db_dir` would delete: those of the database that is there. With `keep_log_files` tables
+    /// that logs name are listed too, and stay.
+    ///
+    /// # Errors
+    /// Reading the directories fails.
+    pub fn replaced_by_restore(&self, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<Vec<PathBuf>> {
+        restore::replaced(&*self.store.vfs, db_dir.as_ref(), options)
     }
 
     /// Restores the newest backup that has all its files, and returns its id.

@@ -91,6 +91,25 @@ fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>) -> Result<()> {
     vfs.sync_dir(&places.db)
 }
 
+/// What [`restore`] may delete: a database's files in its directories, without those that stay by their kind.
+pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Result<Vec<PathBuf>> {
+    let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
+    let mut found = Vec::new();
+    let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
+        if vfs.exists(dir)? {
+            let names = vfs.read_dir(dir)?;
+            let ours = names.iter().filter(|name| file_name::parse(name).is_some_and(|(kind, _)| goes(kind)));
+            found.extend(ours.map(|name| dir.join(name)));
+        }
+        Ok(())
+    };
+    add(db_dir, &|kind| kind != FileType::Lock && !(how.keep_log_files && kind.is_log()))?;
+    if logs != db_dir && !how.keep_log_files {
+        add(&logs, &|kind| kind.is_log())?;
+    }
+    Ok(found)
+}
+
 /// Copies every file but CURRENT, and compares it with its checksum.
 fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Places) -> Result<()> {
     let (store, places, id): (Store, Places, BackupId) = (store.clone(), places.clone(), backup.id);

@@ -36,6 +36,7 @@ impl TableExport<'_> {
         if !self.is_rocksdbs(table)? || reaches_out(table)? {
             return self.rewrite(level, table).map(Some);
         }
+        table.with(|table| table.verify())?; // linked or copied as it is, it would pass for whole
         let path = self.context.table_path(table.number());
         match self.options.copy_tables {
             true => self.staging.copy(&path, Some(table.meta.file_bytes))?,

@@ -268,11 +268,11 @@ impl Flushable for QueuedMemtable {
         following.end()
     }
 
-    fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
         let cursor = self.memtable().clone().cursor();
         match &self.value_logs {
             None => Ok(cursor),
-            Some(logs) => Ok(FollowingCursor::new(cursor, logs.clone())),
+            Some(logs) => Ok(FollowingCursor::new(cursor, logs.clone()).passing_over(options.skip_damaged.as_ref())),
         }
     }
 

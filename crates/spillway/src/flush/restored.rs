@@ -71,11 +71,13 @@ impl Flushable for RestoredMemtable {
         following.end()
     }
 
-    fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
         let cursor = self.image.clone().cursor();
         match &self.values {
             None => Ok(cursor),
-            Some(values) => Ok(FollowingCursor::new(cursor, values.clone())),
+            Some(values) => {
+                Ok(FollowingCursor::new(cursor, values.clone()).passing_over(options.skip_damaged.as_ref()))
+            }
         }
     }
 

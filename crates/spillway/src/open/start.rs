@@ -5,6 +5,7 @@ use std::path::Path;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
+use super::best_efforts;
 use crate::context::log_dir;
 use crate::db::{DEFAULT_FAMILY, OpenOptions};
 use crate::replay::own_logs;
@@ -21,7 +22,11 @@ use crate::version::replay::RecoveredFamily;
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
-    let mut recovered = match recover::recover(vfs, dir) {
+    let found = match options.db.best_efforts_recovery && !options.read_only {
+        true => best_efforts::recover_best(vfs, dir, &logs),
+        false => recover::recover(vfs, dir),
+    };
+    let mut recovered = match found {
         Ok(_) if options.db.error_if_exists => {
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
@@ -61,8 +66,8 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
             };
             if is_left {
                 let what = format!(
-                    "CURRENT is missing, but {name} shows that there was a database; write the name of its newest \
-                     MANIFEST and a newline to CURRENT, or delete what is left of it (tables and logs) to begin anew"
+                    "CURRENT is missing, but {name} shows that there was a database; repair it (spillway repair), or delete \
+                     what is left of it (tables and logs) to begin anew"
                 );
                 return Err(Error::corruption(what).at_path(path));
             }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, InternalOrder, Result};
 use table::TableReadOptions;
 
+use super::damage::DamageBearing;
 use super::tombstones::CoverFeed;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
@@ -102,7 +104,11 @@ impl LevelCursor {
         if self.table.is_none() || self.at != index {
             let file = self.files.get().get(index)?;
             self.table = None;
-            match open(file, &self.options, self.feed.as_ref()) {
+            let feed = self.feed.as_ref();
+            let opened = open_cursor(file, &self.options, |tombstones| {
+                feed.into_iter().for_each(|feed| feed.add(file, tombstones.clone()));
+            });
+            match opened {
                 Ok(cursor) => self.table = Some(cursor),
                 Err(error) => self.error = Some(error),
             }
@@ -178,12 +184,25 @@ impl LevelCursor {
     }
 }
 
-fn open(file: &TableFile, options: &TableReadOptions, feed: Option<&CoverFeed>) -> Result<Box<dyn Cursor>> {
-    let table = file.open()?;
-    if let (Some(feed), Some(tombstones)) = (feed, table.tombstones()) {
-        feed.add(file, tombstones);
+/// A cursor over a table; one that bears damage, where the options have it so.
+///
+/// # Errors
+/// What opening the table yields.
+pub(crate) fn open_cursor(
+    file: &Arc<TableFile>,
+    options: &TableReadOptions,
+    note_tombstones: impl FnOnce(Arc<FragmentedTombstones>),
+) -> Result<Box<dyn Cursor>> {
+    let opened = file.open().map(|table| {
+        if let Some(tombstones) = table.tombstones() {
+            note_tombstones(tombstones);
+        }
+        table.cursor(options)
+    });
+    match &options.skip_damaged {
+        None => opened,
+        Some(damage) => DamageBearing::over(opened, file, damage),
     }
-    Ok(table.cursor(options))
 }
 
 impl Cursor for LevelCursor {

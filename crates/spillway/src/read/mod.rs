@@ -4,6 +4,7 @@
 //! (Q1): [`get`] walks them for one key, [`iterator`] merges their cursors ([`merging`], [`level`]) and hides what the
 //! number does not see; [`tombstones`] tells both what range deletions cover.
 
+pub mod damage;
 pub mod get;
 pub mod iterator;
 pub mod level;

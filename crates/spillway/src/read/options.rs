@@ -1,8 +1,11 @@
 //! What a read can ask for. Names are RocksDB's.
 
+use std::sync::Arc;
+
 use table::TableReadOptions;
 use vfs::IoClass;
 
+use super::damage::SkippedDamage;
 use super::snapshot::Snapshot;
 
 /// Options of a lookup or an iterator.
@@ -26,6 +29,9 @@ pub struct ReadOptions {
     pub readahead_size: usize,
     /// How many hidden entries one step of an iterator may pass before it fails with `Busy`; 0 for any number.
     pub max_skippable_internal_keys: u64,
+    /// Iterators go on past damaged blocks, values and tables, and list them there; lookups fail as ever. What lay beneath
+    /// a damaged block may be shown in its place: an older value, or a key that was deleted.
+    pub skip_damaged: Option<Arc<SkippedDamage>>,
 }
 
 impl Default for ReadOptions {
@@ -40,6 +46,7 @@ impl Default for ReadOptions {
             total_order_seek: false,
             readahead_size: 0,
             max_skippable_internal_keys: 0,
+            skip_damaged: None,
         }
     }
 }
@@ -54,6 +61,7 @@ impl ReadOptions {
             total_order_seek: self.total_order_seek,
             prefix_same_as_start: self.prefix_same_as_start,
             class: IoClass::Foreground,
+            skip_damaged: self.skip_damaged.clone().map(|damage| damage as _),
         }
     }
 }

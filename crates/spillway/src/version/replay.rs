@@ -31,7 +31,7 @@ pub struct RecoveredFamily {
 
 /// Edits applied so far.
 #[derive(Default)]
-pub(super) struct Replay {
+pub(crate) struct Replay {
     families: BTreeMap<FamilyId, Family>,
     /// Ids that were live once.
     dropped: BTreeSet<FamilyId>,
@@ -49,6 +49,8 @@ pub(super) struct Replay {
     log_row: Option<LogRow>,
     log_dir: Option<String>,
     warnings: Vec<String>,
+    /// For a MANIFEST with damage: edits are missing, so that others contradict what is known, which is borne.
+    is_lenient: bool,
 }
 
 #[derive(Default)]
@@ -62,8 +64,31 @@ struct Family {
 }
 
 impl Replay {
+    /// For the edits that are left of a MANIFEST.
+    pub fn lenient() -> Self {
+        Replay { is_lenient: true, ..Replay::default() }
+    }
+
+    /// Whether the edits so far add up to a state that was the database's once.
+    pub fn is_whole_state(&self) -> bool {
+        self.group.is_empty() && self.next_file.is_some() && self.last_seq.is_some() && !self.families.is_empty()
+    }
+
+    /// All tables so far.
+    pub fn tables(&self) -> impl Iterator<Item = &FileMeta> {
+        self.families.values().flat_map(|family| family.tables.values()).map(|(_, meta)| meta)
+    }
+
+    /// Ids of families that were dropped.
+    pub fn dropped(&self) -> &BTreeSet<FamilyId> {
+        &self.dropped
+    }
+
     /// Adds one edit; one of a group waits until the group is whole.
     pub fn add(&mut self, edit: VersionEdit) -> Result<()> {
+        if self.is_lenient {
+            return self.apply(&edit);
+        }
         let Some(left) = edit.atomic_group else {
             if !self.group.is_empty() {
                 return Err(Error::corruption("an edit stands inside a group that it is no part of"));
@@ -98,7 +123,20 @@ impl Replay {
             self.families.entry(FamilyId::DEFAULT).or_insert_with(|| Family::named(DEFAULT_FAMILY_NAME));
         }
         let what = || Error::corruption(format!("an edit is for family {}, which does not exist", edit.family.0));
-        let family = self.families.get_mut(&edit.family).ok_or_else(what)?;
+        if self.is_lenient && !self.dropped.contains(&edit.family) {
+            self.families.entry(edit.family).or_default(); // its name is in a record that is lost
+        }
+        let family = match self.families.get_mut(&edit.family) {
+            Some(family) => family,
+            None if self.is_lenient => return Ok(()),
+            None => return Err(what()),
+        };
+        if self.is_lenient {
+            edit.deleted.iter().for_each(|(_, number)| drop(family.tables.remove(number)));
+            let left = edit.added.iter().map(|(_, meta)| meta.number);
+            left.for_each(|number| drop(family.tables.remove(&number)));
+            return family.apply(&VersionEdit { deleted: Vec::new(), ..edit.clone() }, &mut self.warnings);
+        }
         family.apply(edit, &mut self.warnings)
     }
 
@@ -109,10 +147,13 @@ impl Replay {
                 let what = format!("private formats of version {version}; this is version {FENCE_VERSION}");
                 return Err(Error::unsupported(what));
             }
-            if self.any_edit {
+            if self.any_edit && !self.is_lenient {
                 return Err(Error::corruption("the fence is not the first edit"));
             }
             self.fence = Some(version);
+        }
+        if self.is_lenient && edit.is_private() {
+            self.fence.get_or_insert(FENCE_VERSION);
         }
         if edit.is_private() && self.fence.is_none() {
             return Err(Error::corruption("a private field stands in a MANIFEST without the fence"));
@@ -141,6 +182,10 @@ impl Replay {
     }
 
     fn add_family(&mut self, id: FamilyId, name: &str) -> Result<()> {
+        if self.is_lenient {
+            self.families.entry(id).or_default().name = name.to_owned();
+            return Ok(());
+        }
         if self.families.contains_key(&id) || self.dropped.contains(&id) || id == FamilyId::DEFAULT {
             return Err(Error::corruption(format!("family {} is created twice", id.0)));
         }
@@ -152,7 +197,9 @@ impl Replay {
     }
 
     fn drop_family(&mut self, id: FamilyId) -> Result<()> {
-        if id == FamilyId::DEFAULT || self.families.remove(&id).is_none() {
+        if self.is_lenient {
+            self.families.remove(&id);
+        } else if id == FamilyId::DEFAULT || self.families.remove(&id).is_none() {
             return Err(Error::corruption(format!("family {} is dropped, but cannot be or does not exist", id.0)));
         }
         self.dropped.insert(id);
@@ -163,6 +210,13 @@ impl Replay {
     pub fn finish(mut self, manifest: FileNumber) -> Result<Recovered> {
         if !self.group.is_empty() {
             self.warnings.push(format!("a group of edits lacks its last {} and is left out", self.group_left));
+        }
+        if self.is_lenient {
+            self.next_file.get_or_insert_default();
+            self.last_seq.get_or_insert_default();
+            for family in self.families.values_mut() {
+                family.comparator.get_or_insert_default();
+            }
         }
         let (Some(next_file), Some(last_seq)) = (self.next_file, self.last_seq) else {
             return Err(Error::corruption("the MANIFEST lacks the next file number or the last sequence number"));
@@ -178,7 +232,9 @@ impl Replay {
             last_seq = family.last_seq().max(last_seq);
             families.push(family);
         }
-        check_backings(&families)?;
+        if !self.is_lenient {
+            check_backings(&families)?;
+        }
         Ok(Recovered {
             manifest,
             families,

@@ -197,11 +197,11 @@ impl Table for ConvertedTable {
         following.end()
     }
 
-    fn cursor(self: Arc<Self>, _options: &TableReadOptions) -> Box<dyn Cursor> {
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
         let cursor = self.memtable.clone().cursor();
         match &self.values {
             None => cursor,
-            Some(values) => FollowingCursor::new(cursor, values.clone()),
+            Some(values) => FollowingCursor::new(cursor, values.clone()).passing_over(options.skip_damaged.as_ref()),
         }
     }
 

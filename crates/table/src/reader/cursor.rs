@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use base::{Cursor, Error, Result};
+use base::{Cursor, Error, ErrorKind, Result, key};
 
 use super::index::IndexCursor;
 use super::readahead::Readahead;
 use super::{BlockBasedTable, Fetch};
-use crate::TableReadOptions;
 use crate::block::BlockCursor;
+use crate::handle::BlockHandle;
+use crate::{DamageSink, PassedOver, TableReadOptions};
 
 /// A cursor over a table's point entries.
 pub struct TableCursor {
@@ -20,6 +21,8 @@ pub struct TableCursor {
     index: Option<IndexCursor>,
     data: BlockCursor,
     readahead: Readahead,
+    /// Is told of damaged blocks, which are passed over.
+    damage: Option<Arc<dyn DamageSink>>,
     error: Option<Error>,
 }
 
@@ -39,6 +42,7 @@ impl TableCursor {
             index: None,
             data: BlockCursor::new(table.global),
             readahead: Readahead::new(options.readahead_bytes),
+            damage: options.skip_damaged.clone(),
             error: None,
             table,
         }
@@ -78,20 +82,17 @@ impl TableCursor {
     }
 
     fn stand(&mut self, enter: Enter<'_>, mut found: bool, index: &mut IndexCursor) -> Result<bool> {
-        let table = &self.table;
+        let table = self.table.clone();
         while found {
             let Some(slot) = index.slot() else { break };
             let handle = slot.handle;
-            self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?);
-            let valid = match enter {
-                Enter::First => self.data.seek_to_first(),
-                Enter::Last => self.data.seek_to_last(),
-                Enter::At(target) => self.data.seek(target, &table.order),
-            };
-            if valid {
+            let entered = self.enter(enter, handle);
+            if matches!(entered, Ok(true)) {
                 return Ok(true);
             }
-            self.data.status().map_err(|e| e.at_path(table.file.path()).at_offset(handle.offset))?;
+            if let Err(error) = entered {
+                self.pass_over(index, error)?;
+            }
             found = match enter {
                 Enter::First | Enter::At(_) => index.next(&table.file, self.fetch)?,
                 Enter::Last => index.prev(&table.file, self.fetch)?,
@@ -101,13 +102,63 @@ impl TableCursor {
         Ok(false)
     }
 
+    /// Stands in a data block; false where that has nothing there.
+    fn enter(&mut self, enter: Enter<'_>, handle: BlockHandle) -> Result<bool> {
+        let table = &self.table;
+        self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?);
+        let valid = match enter {
+            Enter::First => self.data.seek_to_first(),
+            Enter::Last => self.data.seek_to_last(),
+            Enter::At(target) => self.data.seek(target, &table.order),
+        };
+        if !valid {
+            self.data.status().map_err(|e| e.at_path(table.file.path()).at_offset(handle.offset))?;
+        }
+        Ok(valid)
+    }
+
+    /// Tells of the damaged block that the index stands on, where damage is to be passed over.
+    ///
+    /// # Errors
+    /// `error`, where it is not.
+    #[cold]
+    fn pass_over(&mut self, index: &mut IndexCursor, error: Error) -> Result<()> {
+        let Some(damage) = self.damage.clone().filter(|_| error.kind() == ErrorKind::Corruption) else {
+            return Err(error);
+        };
+        let separator = |index: &IndexCursor| {
+            let (slot, block) = (index.slot()?, index.block()?);
+            let separator = if block.has_user_keys() { slot.separator } else { key::user_key(slot.separator) };
+            Some(separator.to_vec())
+        };
+        let (file, fetch) = (&self.table.file, self.fetch);
+        let through = separator(index);
+        let from = if index.prev(file, fetch)? {
+            let before = separator(index);
+            index.next(file, fetch)?;
+            before
+        } else {
+            index.seek_to_first(file, fetch)?;
+            None
+        };
+        self.data.leave_block();
+        damage.passed_over(PassedOver { error, from, through });
+        Ok(())
+    }
+
     /// What to do where the block's cursor has come to the block's end, or met damage.
     #[cold]
     fn leave_block(&mut self, enter: Enter<'_>) -> bool {
-        if let Err(error) = self.data.status() {
-            let offset = self.index.as_ref().and_then(|index| index.slot()).map_or(0, |slot| slot.handle.offset);
-            self.error = Some(error.at_path(self.table.file.path()).at_offset(offset));
-            return false;
+        if let Err(error) = self.data.status()
+            && let Some(mut index) = self.index.take()
+        {
+            let offset = index.slot().map_or(0, |slot| slot.handle.offset);
+            let passed = self.pass_over(&mut index, error.at_path(self.table.file.path()).at_offset(offset));
+            self.index = Some(index);
+            if let Err(error) = passed {
+                self.error = Some(error);
+                return false;
+            }
         }
         self.find(enter, |index, table, fetch| match enter {
             Enter::Last => index.prev(&table.file, fetch),

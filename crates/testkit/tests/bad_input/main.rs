@@ -1,6 +1,7 @@
 //! What bad input gets: a clear error that names the file, or correct data; never a panic, a hang or a wrong value.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod best_efforts;
 mod changing;
 mod common;
 mod damage;
@@ -11,5 +12,6 @@ mod locks;
 mod logs;
 mod missing_logs;
 mod moved_logs;
+mod repair;
 mod rocksdb_logs;
 mod salvaged_ingests;

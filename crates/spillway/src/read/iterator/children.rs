@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Cursor, Result, SeqNo};
 
 use crate::read::ReadContext;
-use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
+use crate::read::level::{LevelCursor, LevelFiles, UserBounds, open_cursor};
 use crate::read::options::ReadOptions;
 use crate::read::tombstones::CoverIndex;
 use crate::read::view::ReadView;
@@ -36,11 +36,8 @@ impl Children {
             cursors.push(flushable.cursor(&options)?);
         }
         for file in version.level(0).iter().filter(|file| !bounds.exclude(order, file)) {
-            let table = file.open()?;
-            if let Some(tombstones) = table.tombstones() {
-                cover.add_table(cursors.len(), file, tombstones);
-            }
-            cursors.push(table.cursor(&options));
+            let place = cursors.len();
+            cursors.push(open_cursor(file, &options, |tombstones| cover.add_table(place, file, tombstones))?);
         }
         for level in (1..version.num_levels()).filter(|&level| !version.level(level).is_empty()) {
             let files = LevelFiles::OfVersion(Arc::clone(version), level);

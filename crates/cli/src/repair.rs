@@ -1,0 +1,58 @@
+//! `spillway repair`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use spillway::vfs::{RealVfs, Vfs};
+use spillway::{OpenOptions, OtherFamilies};
+
+use crate::database::{AdoptArgs, DatabaseArgs};
+use crate::failure::{Failure, Outcome};
+use crate::human;
+use crate::settings::Settings;
+
+/// Makes a damaged database one that opens, with everything that can be read of it.
+///
+/// Reads every table and log. Where the MANIFEST is damaged or lost, a new one is made of what tables and logs say. What can
+/// be read of a damaged table is kept. Nothing is deleted: what does not count any more is moved to lost/ in the database's
+/// directory, with a report. Exits with 1 where anything was lost. Copy the directory first if the disk has room for that.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  spillway repair /tmp/people")]
+pub struct Args {
+    /// The database's directory; --db says the same.
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    adopt: AdoptArgs,
+}
+
+pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let dir = match &args.dir {
+        Some(dir) => dir.clone(),
+        None => args.database.locate()?.dir,
+    };
+    let vfs: Arc<dyn Vfs> = RealVfs::new();
+    let Settings { mut db, families, others } = Settings::load(&vfs, &dir, args.database.options.as_deref())?;
+    db.error_if_exists = false;
+    let options = OpenOptions {
+        db,
+        families,
+        other_families: OtherFamilies::OpenWith(Box::new(others)),
+        adopt_rocksdb: args.adopt.adopt,
+        vfs,
+        ..OpenOptions::default()
+    };
+    let report = spillway::repair(&dir, &options)?;
+    write!(out, "{report}")?;
+    let (dir, last) = (dir.display(), human::count(report.last_seq.0));
+    if report.lost_nothing() {
+        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
+    }
+    let beneath =
+        "Between the keys of what is lost, older values can be there in place of newer ones, and deleted keys.";
+    writeln!(out, "{dir} opens, and holds writes through number {last}, but for what is listed above. {beneath}")?;
+    Err(Failure::Told)
+}

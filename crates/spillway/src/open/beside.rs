@@ -1,0 +1,103 @@
+//! What a copy takes of a database that another process has open for writing: what a reader finds there, which is a prefix of
+//! the history (D2).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Error, FileNumber, Result, SeqNo};
+
+use super::Opening;
+use super::reading::{self, Attempt};
+use crate::context::{Context, log_dir};
+use crate::core::FamilyState;
+use crate::db::OpenOptions;
+use crate::family::Family;
+use crate::replay::Replayed;
+use crate::version::edit::{LogEnd, LogRow};
+use crate::version::file_name::FileType;
+use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
+
+/// A database that another process may be writing to, as a reader found it: a prefix of the history.
+pub(crate) struct Beside<'a> {
+    pub context: &'a Context,
+    pub families: Vec<Arc<Family>>,
+    pub snapshot: ManifestSnapshot,
+    /// The number of a copy's MANIFEST.
+    pub manifest: FileNumber,
+    pub tables: BTreeSet<FileNumber>,
+    /// Logs and large batches that a copy needs, with the bytes that count; all for those that only tables refer to.
+    pub logs: Vec<(FileType, FileNumber, Option<u64>)>,
+}
+
+/// Recovers the database in `dir` for reading only, and has `copy` take its files. Where one went meanwhile, tries again.
+/// Returns the last number in it.
+///
+/// # Errors
+/// As for reading only; what `copy` yields while nothing moved.
+pub(crate) fn copy_beside(
+    dir: &Path,
+    options: &OpenOptions,
+    mut copy: impl FnMut(&Beside<'_>) -> Result<()>,
+) -> Result<SeqNo> {
+    super::validate(options)?;
+    let logs = log_dir(dir, &options.db);
+    reading::open_steadily(&*options.vfs, dir, &logs, || {
+        let mut opening = super::prepare(dir, options)?;
+        if !opening.recovered.fenced {
+            let what = "RocksDB's database cannot be copied while another process has it open; close it there first";
+            return Err(Error::invalid_argument(what).at_path(dir));
+        }
+        let replayed = opening.recover(false)?;
+        let last_seq = replayed.last_seq;
+        let notices_missing_logs = opening.recovered.log_row.is_some();
+        copy(&opening.beside(&replayed))?;
+        opening.context.tasks.end();
+        Ok(Attempt { opened: last_seq, notices_missing_logs })
+    })
+}
+
+impl Opening<'_> {
+    fn beside(&self, replayed: &Replayed) -> Beside<'_> {
+        let (recovered, context) = (&self.recovered, &*self.context);
+        let (manifest, log_number) = (context.numbers.take(), recovered.next_file);
+        let family = |state: &FamilyState| FamilySnapshot {
+            id: state.family.id(),
+            name: state.family.name().to_owned(),
+            comparator: state.family.order().user.name().to_owned(),
+            log_number,
+            flushed_through: state.flushed_through,
+            linked_ingests: state.linked_ingests.iter().copied().collect(),
+            version: state.version.clone(),
+        };
+        let ends = replayed.logs.iter().map(|log| LogEnd { on_disk: true, ..log.end });
+        let own = || replayed.logs.iter().filter(|log| log.file_type == FileType::Log).map(|log| log.end.log);
+        let snapshot = ManifestSnapshot {
+            db_id: Some(context.db_id.clone()),
+            next_file: context.numbers.peek(),
+            last_seq: replayed.last_seq,
+            min_log_to_keep: log_number,
+            max_family: recovered.max_family,
+            log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
+            log_row: own().min().zip(own().max()).map(|(oldest, newest)| LogRow { oldest, newest }),
+            log_dir: String::new(),
+            families: self.families.values().map(family).collect(),
+        };
+        let tables = || self.families.values().flat_map(FamilyState::tables);
+        let of_values: BTreeSet<FileNumber> =
+            tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
+        let of_values = of_values.into_iter().filter(|log| own().all(|own| own != *log));
+        let replayed_logs = replayed.logs.iter().map(|log| {
+            let is_log = log.file_type == FileType::Log;
+            (log.file_type, log.end.log, is_log.then_some(log.end.end_offset))
+        });
+        Beside {
+            context,
+            families: self.families.values().map(|state| state.family.clone()).collect(),
+            tables: tables().map(|table| table.meta.physical_number()).collect(),
+            logs: replayed_logs.chain(of_values.map(|log| (FileType::Log, log, None))).collect(),
+            snapshot,
+            manifest,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! RocksDB's `best_efforts_recovery`: the newest point of a MANIFEST at which all tables are there.
+//!
+//! The point is one of the whole database. The logs bring what followed it, where all of them are there: then nothing is
+//! lost (D2). Where one is gone the logs are not replayed, as in RocksDB; each family then is as its tables are, and what a
+//! family has in tables can be newer than what another lost with the logs. What does not count is moved to `lost/`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use base::{Error, ErrorKind, FileNumber, Result};
+use log::framed::FramedReader;
+use vfs::{IoClass, Vfs};
+
+use crate::repair::lost::Lost;
+use crate::replay::row::{self, numbers_in};
+use crate::version::edit_codec;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::manifest_path;
+use crate::version::recover::{Recovered, recover};
+use crate::version::replay::Replay;
+use crate::version::table_file::FileMeta;
+
+/// As [`recover`], going back where that is no help.
+///
+/// # Errors
+/// What [`recover`] yields, where there is no such point. The file system's.
+pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<Recovered> {
+    let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
+    let error = match recover(vfs, dir) {
+        Ok(recovered) if sizes.have_all(tables_of(&recovered))? => return Ok(recovered),
+        Ok(_) => Error::corruption("tables are missing that the MANIFEST names").at_path(dir),
+        Err(error) if error.kind() == ErrorKind::Corruption => error,
+        Err(error) if error.is_not_found() && !numbers_in(vfs, dir, FileType::Manifest)?.is_empty() => error,
+        Err(error) => return Err(error),
+    };
+    tracing::warn!(%error, "going back to the newest point at which all tables are there");
+    for number in numbers_in(vfs, dir, FileType::Manifest)?.into_iter().rev() {
+        if let Some(mut recovered) = newest_point(&mut sizes, number)? {
+            recovered.pass_numbers_in(vfs, dir)?;
+            set_aside(vfs, (dir, log_dir), &mut recovered)?;
+            return Ok(recovered);
+        }
+    }
+    Err(error)
+}
+
+/// Which tables are there, of which size.
+struct Sizes<'a> {
+    vfs: &'a dyn Vfs,
+    dir: &'a Path,
+    known: HashMap<FileNumber, Option<u64>>,
+}
+
+impl Sizes<'_> {
+    fn have_all<'t>(&mut self, mut tables: impl Iterator<Item = &'t FileMeta>) -> Result<bool> {
+        tables.try_fold(true, |all, meta| Ok(all && self.of(meta.physical_number())? == Some(meta.physical_bytes())))
+    }
+
+    fn of(&mut self, number: FileNumber) -> Result<Option<u64>> {
+        if let Some(known) = self.known.get(&number) {
+            return Ok(*known);
+        }
+        let found = match self.vfs.metadata(&self.dir.join(file_name::format(FileType::Table, number))) {
+            Ok(metadata) => Some(metadata.len),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        self.known.insert(number, found);
+        Ok(found)
+    }
+}
+
+fn tables_of(recovered: &Recovered) -> impl Iterator<Item = &FileMeta> {
+    recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
+}
+
+/// Goes through the MANIFEST twice: for the point, and to it.
+fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Recovered>> {
+    let path = manifest_path(sizes.dir, number);
+    let vfs = sizes.vfs;
+    let (mut records, mut best) = (0usize, None);
+    let mut replay = Replay::default();
+    read_whole_records(vfs, &path, |payload| {
+        if !add(&mut replay, payload)? {
+            return Ok(false);
+        }
+        records += 1;
+        if replay.is_whole_state() && sizes.have_all(replay.tables())? {
+            best = Some(records);
+        }
+        Ok(true)
+    })?;
+    let Some(best) = best else { return Ok(None) };
+    let (mut records, mut replay) = (0, Replay::default());
+    read_whole_records(vfs, &path, |payload| {
+        records += 1;
+        Ok(records <= best && add(&mut replay, payload)?)
+    })?;
+    replay.finish(number).map(Some).map_err(|error| error.at_path(path))
+}
+
+/// False where the record cannot follow those before.
+fn add(replay: &mut Replay, payload: &[u8]) -> Result<bool> {
+    let added =
+        edit_codec::decode_record(payload).and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit)));
+    match added {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Corruption => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Up to the first that is damaged, or for which `visit` says false.
+fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+    let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
+    loop {
+        match reader.next() {
+            Ok(Some(record)) if visit(&record.payload)? => {}
+            Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Moves the tables of a later time to `lost/`, and logs that cannot be replayed.
+fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Recovered) -> Result<()> {
+    let lost = Lost::new(vfs, dir);
+    let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();
+    let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
+    let row = row::find(vfs, log_dir, recovered.log_row, head)?;
+    if row.missing.is_empty() {
+        kept.extend(crate::repair::queued_tables(vfs, log_dir, recovered)?);
+    } else {
+        let of_values: BTreeSet<FileNumber> =
+            tables_of(recovered).flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
+        let logs = row.logs.iter().map(|log| log.number).filter(|log| !of_values.contains(log));
+        for log in logs.collect::<Vec<_>>() {
+            lost.take(&log_dir.join(file_name::format(FileType::Log, log)))?;
+        }
+        recovered.log_row = None;
+        tracing::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
+    }
+    let others = numbers_in(vfs, dir, FileType::Table)?;
+    let others: Vec<PathBuf> =
+        others.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
+    others.iter().try_for_each(|path| lost.take(path).map(drop))?;
+    lost.sync()
+}
