@@ -419,3 +419,26 @@ fn an_exports_backup_by_rocksdb_comes_back() {
     let engine = place.engine(&BackupOptions::default());
     assert_eq!(place.restored(&engine, 1), 2000);
 }
+
+/// Its checksum in the backup is right: every block is looked at.
+#[test]
+fn a_table_that_was_damaged_when_it_was_backed_up_is_found() {
+    let mut place = Place::new();
+    place.write(500);
+    let engine = place.engine(&BackupOptions::default());
+    let id = engine.create_new_backup(&place.db, true).unwrap();
+    engine.verify(id).unwrap();
+    let meta = place.path("backups/meta/1");
+    let text = std::fs::read_to_string(&meta).unwrap();
+    let line = text.lines().find(|line| line.contains(".sst crc32 ")).unwrap();
+    let (name, _) = line.split_once(" crc32 ").unwrap();
+    let table = place.path("backups").join(name);
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&table, &bytes).unwrap();
+    let as_if_whole = format!("{name} crc32 {}", base::checksum::crc32c(&bytes));
+    std::fs::write(&meta, text.replace(line, &as_if_whole)).unwrap();
+    let error = engine.verify(id).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*table)), "{error:?}");
+    assert!(error.message().contains("was damaged when it was backed up"), "{error:?}");
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use base::{ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
 use log::{RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
@@ -22,6 +22,8 @@ pub(super) struct LogSurvey {
     pub ingests: Vec<IngestRecord>,
     /// Families that the logs write to.
     pub families: BTreeSet<FamilyId>,
+    /// The last merge of each family.
+    pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
     /// The logs there are.
     pub row: Option<LogRow>,
@@ -104,6 +106,7 @@ impl LogSurvey {
             RecordKind::LargeBatch => {
                 let large = LargeBatchRecord::decode(record.payload)?;
                 self.families.extend(&large.families);
+                self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // there may be some
                 Ok(Some((large.first, large.last())))
             }
             RecordKind::Ingest => {
@@ -123,7 +126,12 @@ impl LogSurvey {
     fn note_batch(&mut self, payload: &[u8]) -> Result<Option<(SeqNo, SeqNo)>> {
         let batch = BatchReader::new(payload)?;
         let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
-        self.families.extend(entries_of(batch, first).map(|(family, _)| family));
+        for (family, entry) in entries_of(batch, first) {
+            self.families.insert(family);
+            if entry.kind == ValueKind::Merge {
+                self.merges.insert(family, entry.seq);
+            }
+        }
         Ok(count.checked_sub(1).and_then(|rest| first.checked_add(rest)).map(|last| (first, last)))
     }
 

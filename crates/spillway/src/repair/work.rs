@@ -118,8 +118,8 @@ impl<'a> Work<'a> {
         self.drop_broken_ingests(&files)?;
         if !self.is_complete {
             self.guess_numbers()?;
-            self.guess_progress();
             self.families.name_the_rest(&**self.vfs, self.dir, &self.logs.families);
+            self.guess_progress();
         }
         self.place()?;
         self.report.logs.extend(self.logs.damaged.values().cloned());
@@ -354,6 +354,17 @@ impl<'a> Work<'a> {
         for found in self.tables.iter().filter(|found| found.level.is_none()) {
             if let Some(family) = self.families.known.get_mut(&found.family) {
                 family.flushed_through = family.flushed_through.max(Some(found.table.largest_flushed));
+            }
+        }
+        // Where a compaction took the numbers away, as from what nothing lies beneath, it may have been flushed further.
+        for (id, family) in &self.families.known {
+            let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
+            let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
+            if is_unsure && self.logs.merges.get(id).copied() > family.flushed_through {
+                self.report.doubts.push(format!(
+                    "how far column family {:?} was flushed is not certain: merges that the logs hold may be applied twice",
+                    family.name
+                ));
             }
         }
         for record in &self.logs.ingests {

@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{RepairReport, repair};
+use spillway::version::recover::recover;
+use spillway::{Db, RepairReport, repair};
+use testkit::model::Model;
+use testkit::ops::Op;
 use testkit::random::Random;
-use testkit::run::DIR;
+use testkit::run::{DIR, Runner};
 use testkit::threads::within;
+use testkit::{generate, profile};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{Contents, INGESTS, PLAIN, Subject, copy};
+use crate::common::{Contents, INGESTS, PLAIN, Subject, copy, read_with};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -34,7 +38,7 @@ fn assert_same(place: &str, report: &RepairReport, found: &Contents, expected: &
             for (key, value) in pairs.iter().filter(|(key, _)| !is_lost(report, family, key)) {
                 let other = b.get(family).and_then(|pairs| pairs.get(key));
                 let key = key.escape_ascii();
-                assert_eq!(other, Some(value), "{place}: {family} {key}: {found:?}\n{report:#?}");
+                assert_eq!(other, Some(value), "{place}: {family} {key}\n{report:#?}");
             }
         }
     }
@@ -46,7 +50,9 @@ fn check(subject: Subject, place: &str, vfs: &Arc<MemoryVfs>, expected: &Content
     let found = subject.read(vfs).unwrap_or_else(|error| panic!("{place}: {error:?}\n{report:#?}"));
     // Which of an ingest's excises came before what, the MANIFEST alone knows; what a damaged log lacks, nobody.
     let is_of_log = place.contains(".splog"); // the end of the last one can be gone unnoticed
-    if report.logs.is_empty() && report.doubts.is_empty() && !is_of_log {
+    // That merges may be there twice is said to be possible; here they are not.
+    let is_certain = report.doubts.iter().all(|doubt| doubt.contains("applied twice"));
+    if report.logs.is_empty() && is_certain && !is_of_log {
         assert_same(place, &report, &found, expected);
     }
     let again = repair(DIR, &subject.options(vfs)).unwrap();
@@ -116,7 +122,7 @@ fn everything_is_there_without_a_manifest() {
         vfs.remove_file(&path).unwrap();
     }
     let report = check(PLAIN, "no MANIFEST", &vfs, &expected);
-    assert!(report.lost.is_empty() && report.doubts.is_empty(), "{report:#?}");
+    assert!(report.lost.is_empty(), "{report:#?}");
     let families: Vec<_> = report.families.iter().map(|family| family.name.as_str()).collect();
     assert_eq!(families, ["default", "users"]);
 }
@@ -143,4 +149,48 @@ fn a_repair_that_was_interrupted_is_begun_again() {
         let Some(image) = vfs.take_crash_image() else { continue };
         check(PLAIN, &format!("crashed at {at} of {operations}"), &image, &expected);
     }
+}
+
+/// Lives with many tables in several levels: without a MANIFEST each table's place is found by what is in it, and nothing is
+/// replayed twice. Ingests and drops stand in the MANIFEST only, in part, and are left out; so are writes without a log, which
+/// do not show where they were compacted away.
+#[test]
+fn random_lives_are_there_without_a_manifest() {
+    const SEEDS: u64 = 6;
+    const OPERATIONS: usize = 500;
+    let (mut deepest, mut compared) = (0, 0);
+    for name in ["tiny", "static-levels", "converted", "referring", "vector"] {
+        let profile = profile::by_name(name).unwrap();
+        for seed in 0..SEEDS {
+            let vfs = MemoryVfs::new(seed);
+            let mut runner = Runner::open(vfs.clone(), profile, Model::default()).unwrap();
+            let script = generate::script(seed, &profile, OPERATIONS);
+            let is_left_out =
+                |op: &Op| ["ingest", "drop", "excise"].iter().any(|left| op.to_string().starts_with(left));
+            for op in script.ops.iter().filter(|op| !is_left_out(op)) {
+                runner.step(op).unwrap_or_else(|failure| panic!("{op}: {failure}"));
+            }
+            drop(runner.abandon());
+            let families = Db::list_families(DIR, &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+            let options = |vfs: &Arc<MemoryVfs>| profile.open_options(vfs.clone(), &families);
+            let expected = read_with(&options(&copy(&vfs)), DIR).unwrap();
+            for path in files(&vfs) {
+                let file = path.file_name().unwrap().to_string_lossy();
+                if file.starts_with("MANIFEST") || file == "CURRENT" {
+                    vfs.remove_file(&path).unwrap();
+                }
+            }
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            assert!(report.lost.is_empty() && report.logs.is_empty(), "{name}, seed {seed}: {report}");
+            let is_doubtful = |family: &str| report.doubts.iter().any(|doubt| doubt.contains(&format!("{family:?}")));
+            let recovered = recover(&*vfs, Path::new(DIR)).unwrap();
+            let levels = recovered.families.iter().flat_map(|family| &family.tables).map(|(level, _)| *level);
+            deepest = levels.fold(deepest, usize::max);
+            let (mut found, mut expected) = (read_with(&options(&vfs), DIR).unwrap(), expected);
+            compared += found.keys().filter(|family| !is_doubtful(family)).count();
+            [&mut found, &mut expected].into_iter().for_each(|all| all.retain(|family, _| !is_doubtful(family)));
+            assert_same(&format!("{name}, seed {seed}"), &report, &found, &expected);
+        }
+    }
+    assert!(deepest > 1 && compared > 40, "{compared} families were compared, the deepest level was {deepest}");
 }
