@@ -11,6 +11,8 @@ use base::checksum::{crc32c, crc32c_append};
 use base::coding::Reader;
 use vfs::Vfs;
 
+use crate::database_id::{DATABASE_ID_BYTES, DatabaseId};
+
 /// First bytes of every log.
 const MAGIC: [u8; 8] = *b"SPILWLOG";
 const VERSION: u32 = 1;
@@ -98,6 +100,7 @@ pub(crate) struct FileHeader {
     pub earlier: Frontiers,
     /// The log before this one; 0 where there was none that anybody needed.
     pub predecessor: u64,
+    pub database: DatabaseId,
 }
 
 /// Why a file's first bytes are no header.
@@ -123,7 +126,8 @@ impl FileHeader {
             self.predecessor,
         ];
         let body = MAGIC.into_iter().chain(VERSION.to_le_bytes()).chain([0; 4]);
-        for (to, from) in bytes.iter_mut().zip(body.chain(words.into_iter().flat_map(u64::to_le_bytes))) {
+        let words = words.into_iter().flat_map(u64::to_le_bytes);
+        for (to, from) in bytes.iter_mut().zip(body.chain(words).chain(self.database.0)) {
             *to = from;
         }
         let crc = crc32c(&bytes);
@@ -160,7 +164,9 @@ impl FileHeader {
         let synced = Position { log: FileNumber(word()?), offset: word()? };
         let published = Position { log: FileNumber(word()?), offset: word()? };
         let predecessor = word()?;
-        Ok(Ok(FileHeader { number, page_cache, salt, earlier: Frontiers { synced, published }, predecessor }))
+        let database = DatabaseId::from_bytes(reader.bytes(DATABASE_ID_BYTES, "database id")?);
+        let earlier = Frontiers { synced, published };
+        Ok(Ok(FileHeader { number, page_cache, salt, earlier, predecessor, database }))
     }
 
     /// The seed of this log's record checksums.
@@ -354,7 +360,8 @@ mod tests {
     fn a_file_header_of_another_version_is_told_from_damage() {
         let position = |log, offset| Position { log: FileNumber(log), offset };
         let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
-        let header = FileHeader { number: 3, page_cache: 4, salt: 5, earlier, predecessor: 2 };
+        let header =
+            FileHeader { number: 3, page_cache: 4, salt: 5, earlier, predecessor: 2, database: DatabaseId::new("id") };
         let mut bytes = header.encode();
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
         assert_eq!(FileHeader::decode(&[0; 128]), Err(BadHeader::Blank));

@@ -12,6 +12,7 @@
 pub mod framed;
 
 mod backing;
+mod database_id;
 mod format;
 mod log_bytes;
 mod log_file;
@@ -19,10 +20,11 @@ mod replay;
 mod values;
 
 pub use backing::BackingChoice;
+pub use database_id::DatabaseId;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
 pub use log_file::{Frame, LogConfig, LogFile, Reservation};
 pub use replay::{
-    EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, may_begin_at, read_head, replay,
+    EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, may_begin_at, read_head, replay,
 };
 pub use values::SealedLog;
 

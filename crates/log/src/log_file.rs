@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use vfs::Vfs;
 
 use crate::backing::{Backing, BackingChoice};
+use crate::database_id::DatabaseId;
 use crate::format::{
     EncodedHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
     RecordKind, SmallRecord, page_cache_hash, record_bytes,
@@ -45,6 +46,8 @@ pub struct LogConfig {
     pub earlier: Frontiers,
     /// The log before this one, for recovery to notice if it is gone; `None` where nobody needs an earlier log.
     pub predecessor: Option<FileNumber>,
+    /// Whose log it is.
+    pub database: DatabaseId,
 }
 
 impl Default for LogConfig {
@@ -55,6 +58,7 @@ impl Default for LogConfig {
             backing: BackingChoice::Auto,
             earlier: Frontiers::default(),
             predecessor: None,
+            database: DatabaseId::UNKNOWN,
         }
     }
 }
@@ -134,6 +138,7 @@ impl LogFile {
             salt,
             earlier: config.earlier,
             predecessor: config.predecessor.unwrap_or_default().0,
+            database: config.database,
         };
         let log = LogFile {
             path: path.to_owned(),

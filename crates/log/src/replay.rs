@@ -12,6 +12,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
 use crate::RecoveryMode;
+use crate::database_id::DatabaseId;
 use crate::format::{
     BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
     page_cache_hash,
@@ -33,6 +34,8 @@ pub struct ReplayOptions {
     /// What later logs know ([`read_head`]); zero where there are none. One that lies in a later log demands the
     /// whole of this one, up to its [`End`](RecordKind::End) record.
     pub later: Frontiers,
+    /// Whose log it has to be; any database's where that is not known, here or in the log.
+    pub database: DatabaseId,
 }
 
 /// Where an earlier recovery ended a log, as it noted in the MANIFEST. All before it was whole then, and what lies behind
@@ -124,6 +127,7 @@ pub struct LogHead {
     pub frontiers: Frontiers,
     /// The log before this one. It is there, unless nobody needs it any more.
     pub predecessor: Option<FileNumber>,
+    pub database: DatabaseId,
 }
 
 /// What the log at `path` knows. A log that was never used knows nothing.
@@ -145,7 +149,16 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
         known.synced = known.synced.max(known.published);
     }
     let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
-    Ok(LogHead { frontiers: known, predecessor })
+    Ok(LogHead { frontiers: known, predecessor, database: header.database })
+}
+
+/// Whose the log at `path` is, by its header alone. It is unknown of one that was never used.
+///
+/// # Errors
+/// As [`replay`], for the file's header.
+pub fn database_of(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<DatabaseId> {
+    let mut replay = Replay::open(vfs, path, ReplayOptions { number, ..ReplayOptions::default() })?;
+    Ok(replay.read_header()?.map_or(DatabaseId::UNKNOWN, |header| header.database))
 }
 
 /// Whether [`ReplayOptions::from`] may be `offset`, as far as its place tells: a record begins there, or nothing was
@@ -193,7 +206,10 @@ impl Replay {
     fn read_header(&mut self) -> Result<Option<FileHeader>> {
         let number = self.options.number;
         let error = match self.bytes.header()? {
-            Ok(header) if header.number == number.0 => return Ok(Some(header)),
+            Ok(header) if header.number == number.0 => match self.check_database(header.database) {
+                Ok(()) => return Ok(Some(header)),
+                Err(error) => error,
+            },
             Ok(header) => {
                 Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
             }
@@ -202,6 +218,18 @@ impl Replay {
             Err(BadHeader::Version(version)) => Error::unsupported(format!("a log of format version {version}")),
         };
         Err(error.at_path(&self.path).at_offset(0))
+    }
+
+    fn check_database(&self, found: DatabaseId) -> Result<()> {
+        let own = self.options.database;
+        if !found.is_another_than(own) {
+            return Ok(());
+        }
+        let what = format!(
+            "this log is of the database {found}, not of {own}; give each database a directory for its logs (wal_dir), and \
+             restore the file that was here"
+        );
+        Err(Error::invalid_argument(what))
     }
 
     fn run(mut self, visit: &mut dyn FnMut(ReplayRecord<'_>) -> Result<()>) -> Result<ReplayEnd> {
@@ -355,7 +383,14 @@ mod tests {
 
     /// A log of one record of the kind numbered `kind`.
     fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
-        let header = FileHeader { number: 7, page_cache: 1, salt: 2, earlier: Frontiers::default(), predecessor: 0 };
+        let header = FileHeader {
+            number: 7,
+            page_cache: 1,
+            salt: 2,
+            earlier: Frontiers::default(),
+            predecessor: 0,
+            database: DatabaseId::UNKNOWN,
+        };
         let record = RecordHeader { len: 2, kind, synced: 0, published: 0 }.encode(header.seed(), FILE_HEADER_BYTES);
         let mut bytes = header.encode().to_vec();
         bytes.extend(SmallRecord::new(&record, &[b"??"]).unwrap().bytes());

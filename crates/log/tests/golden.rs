@@ -7,7 +7,7 @@ use std::path::Path;
 
 use base::FileNumber;
 use log::framed::FramedWriter;
-use log::{BackingChoice, Frontiers, LogConfig, LogFile, Position, RecordKind};
+use log::{BackingChoice, DatabaseId, Frontiers, LogConfig, LogFile, Position, RecordKind};
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
@@ -45,7 +45,8 @@ fn the_page_shows_a_log() {
     let position = |offset| Position { log: FileNumber(6), offset };
     let earlier = Frontiers { synced: position(0x1000), published: position(0x1080) };
     let predecessor = Some(FileNumber(6));
-    let config = LogConfig { backing: BackingChoice::Mapped, earlier, predecessor, ..LogConfig::default() };
+    let database = DatabaseId::new("5a6f0c1e-0000-4000-8000-000000000001");
+    let config = LogConfig { backing: BackingChoice::Mapped, earlier, predecessor, database, ..LogConfig::default() };
     let log = LogFile::create(&*vfs, Path::new("/7"), FileNumber(7), config).unwrap();
     let append = |kind, payload: &[u8]| {
         let reservation = log.try_reserve(payload.len()).unwrap();

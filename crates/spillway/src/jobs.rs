@@ -239,7 +239,7 @@ impl Core {
                 if !self.logs.take_spare_request() {
                     return Ok(());
                 }
-                let spare = self.logs.create(self.context.numbers.take(), 0)?;
+                let spare = self.logs.create(0)?;
                 self.logs.put_spare(spare.clone());
                 spare
             };

@@ -53,7 +53,7 @@ use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
-pub(crate) use identity::new_session;
+pub(crate) use identity::{log_owner, new_session};
 
 /// What [`open`] hands to the database's handle.
 pub(crate) struct Opened {
@@ -176,10 +176,8 @@ struct Shared {
 impl<'a> Opening<'a> {
     fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered) -> Result<Self> {
         let vfs = options.vfs.clone();
-        let db_id = match &recovered.db_id {
-            Some(id) => id.clone(),
-            None => identity::read(&*vfs, dir)?.unwrap_or_else(|| identity::new_identity(&*vfs)),
-        };
+        let db_id = identity::find(&*vfs, dir, &log_dir(dir, &options.db), &recovered)?;
+        let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
@@ -460,7 +458,7 @@ impl<'a> Opening<'a> {
         self.restored.forget_others(&**vfs)?;
         orphans::remove(core)?;
         core.write_options_file();
-        core.install_log(core.logs.create(context.numbers.take(), 0)?)?;
+        core.install_log(core.logs.create(0)?)?;
         core.release_logs();
         core.note_logs()
     }

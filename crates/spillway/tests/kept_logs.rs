@@ -34,14 +34,29 @@ struct Place {
 
 impl Place {
     fn new(options: OpenOptions) -> Place {
-        let dir = tempfile::tempdir().unwrap();
+        Place::in_dir(tempfile::tempdir().unwrap(), options)
+    }
+
+    fn in_dir(dir: tempfile::TempDir, options: OpenOptions) -> Place {
         let db = Db::open(dir.path().join("db"), &options).unwrap();
         Place { dir, options, db, expected: BTreeMap::new() }
     }
 
     /// With a backup that has no logs.
     fn backed_up(options: OpenOptions) -> Place {
-        let mut place = Place::new(options);
+        Place::new(options).back_up()
+    }
+
+    /// The same, of a database with the id of another.
+    fn backed_up_as(other: &Place, options: OpenOptions) -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("db")).unwrap();
+        std::fs::write(dir.path().join("db/IDENTITY"), other.db.identity()).unwrap();
+        Place::in_dir(dir, options).back_up()
+    }
+
+    fn back_up(self) -> Place {
+        let mut place = self;
         place.put("before", 1);
         place.engine().create_new_backup(&place.db, true).unwrap();
         place
@@ -229,7 +244,7 @@ fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
     }
     other.flush();
     other.engine().create_new_backup(&other.db, true).unwrap();
-    let mut place = Place::backed_up(options());
+    let mut place = Place::backed_up_as(&other, options());
     for n in 0..100 {
         place.put(&n.to_string(), 10);
     }
@@ -241,6 +256,19 @@ fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
     let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
     let error = other.engine().restore(2, place.path("db"), &keep).unwrap_err();
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("same number"), "{error}");
+    assert_eq!(place.files(), before);
+    place.check("the database is as it was");
+}
+
+#[test]
+fn a_restore_is_refused_where_the_logs_are_another_database_s() {
+    let (place, other) = (Place::backed_up(options()), Place::backed_up(options()));
+    place.db.close().unwrap();
+    let before = place.files();
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let error = other.engine().restore(1, place.path("db"), &keep).unwrap_err();
+    let ids = [&place, &other].map(|place| error.to_string().contains(place.db.identity()));
+    assert!(error.kind() == ErrorKind::InvalidArgument && ids == [true; 2], "{error}");
     assert_eq!(place.files(), before);
     place.check("the database is as it was");
 }

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use log::{EndReason, RecordKind, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, EndReason, RecordKind, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use super::restore::Places;
 use super::store::{Backup, Store};
 use crate::ingest::record::{IngestRecord, IngestTable};
+use crate::open::log_owner;
 use crate::replay::{ingests, own_logs, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered, TablePaths};
@@ -34,7 +35,8 @@ impl Kept {
             return Ok(Kept { tables: BTreeSet::new() });
         }
         let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
-        let mut reader = Reader { vfs, places, recovered, tables: BTreeSet::new() };
+        let existing = log_owner(vfs, &places.db, recover::recover(vfs, &places.db).ok().as_ref());
+        let mut reader = Reader { vfs, places, recovered, existing, tables: BTreeSet::new() };
         let read = reader.read_logs().and_then(|()| check_numbers_differ(&reader.tables, places, backup));
         read.map_err(|error| refusal(backup, error))?;
         Ok(Kept { tables: reader.tables })
@@ -101,6 +103,8 @@ struct Reader<'a> {
     places: &'a Places,
     /// From the backup's MANIFEST.
     recovered: Recovered,
+    /// The database that is there.
+    existing: DatabaseId,
     /// Those that records name which the open applies.
     tables: BTreeSet<FileNumber>,
 }
@@ -110,7 +114,13 @@ impl Reader<'_> {
     /// `Corruption`, `InvalidArgument`: as the open's replay, which knows no more of these logs than this.
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
-        let found = row::find(vfs, dir, self.recovered.log_row, |path, number| log::read_head(vfs, path, number))?;
+        let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
+        let row = (own, self.recovered.log_row);
+        let found = row::find(vfs, dir, row, |path, number| log::read_head(vfs, path, number))?;
+        if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.existing) {
+            let what = format!("log {number} is of the database {other}, and the backup of {own}");
+            return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
+        }
         let flushed = self.recovered.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
         let in_tables = self.recovered.all_in_tables().max(flushed.unwrap_or_default());
         let is_needed =

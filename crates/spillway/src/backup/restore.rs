@@ -1,6 +1,7 @@
 //! Makes a directory the database that a backup holds. CURRENT goes first and comes last: in between the directory does not
 //! open, and does not pass for another database.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
@@ -11,9 +12,11 @@ use super::kept_logs::Kept;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::db::lock_path;
-use crate::open::{create_durable_dir, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, log_owner, remove_files, remove_load_dir};
+use crate::replay::row;
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
+use crate::version::recover;
 
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +57,8 @@ pub(super) fn restore(
     }
     let _lock = vfs.lock(&lock_path(&places.db))?;
     let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
-    clear(vfs, &places, kept.as_ref())?;
+    let others = logs_of_others(store, &places, &backup)?;
+    clear(vfs, &places, (kept.as_ref(), &others))?;
     bring_all(store, options, backup, &places)?;
     for dir in [&places.logs, &places.db] {
         vfs.sync_dir(dir)?;
@@ -76,15 +80,43 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
 }
 
-/// Removes the database that is there. Files that are no database's stay.
-fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>) -> Result<()> {
+/// The logs in a directory of their own that are neither of the database that is there nor of the backup's.
+///
+/// # Errors
+/// `InvalidArgument`: one of them is in the way of one of the backup's.
+fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<String>> {
+    let vfs = &*store.vfs;
+    if places.logs == places.db {
+        return Ok(BTreeSet::new());
+    }
+    let owner = |dir: &Path| log_owner(vfs, dir, recover::recover(vfs, dir).ok().as_ref());
+    let mut owners = vec![owner(&places.db), owner(&store.private_dir(backup.id))];
+    owners.retain(|owner| owner.is_known());
+    let mut others = BTreeSet::from_iter(vfs.read_dir(&places.logs)?);
+    others.retain(|name| {
+        !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, &places.logs.join(name), *own))
+    });
+    match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| others.contains(name)) {
+        Some(name) => {
+            let what = "another database's log is where the backup has one; restore to another wal_dir";
+            Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
+        }
+        None => Ok(others),
+    }
+}
+
+/// Removes the database that is there. Files that are no database's stay, and logs of `others`.
+fn clear(vfs: &dyn Vfs, places: &Places, (kept, others): (Option<&Kept>, &BTreeSet<String>)) -> Result<()> {
     remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
     vfs.sync_dir(&places.db)?;
     let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
     remove_files(vfs, &places.db, |kind, number| kind != FileType::Lock && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
     if places.logs != places.db {
-        remove_files(vfs, &places.logs, |kind, number| kind.is_log() && !stays(kind, number))?;
+        let is_of_another = |kind, number| others.contains(&file_name::format(kind, number));
+        remove_files(vfs, &places.logs, |kind, number| {
+            kind.is_log() && !stays(kind, number) && !is_of_another(kind, number)
+        })?;
     }
     // A file that came back after a power loss could be taken for one of the backup.
     vfs.sync_dir(&places.logs)?;

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
+use log::{DatabaseId, EndReason, RecordKind, RecoveryMode, ReplayOptions};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
 use crate::ingest::record::IngestRecord;
+use crate::open::log_owner;
 use crate::replay::row::{self, FoundLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -32,7 +33,7 @@ impl Check<'_> {
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // A header that cannot be read is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
-        let row = row::find(&*vfs, &dir, self.recovered.log_row, head)?;
+        let row = row::find(&*vfs, &dir, (self.database(), self.recovered.log_row), head)?;
         row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = row::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);
@@ -42,6 +43,10 @@ impl Check<'_> {
             found.bytes += vfs.metadata(&dir.join(file_name::format(kind, number)))?.len;
         }
         Ok(found)
+    }
+
+    fn database(&self) -> DatabaseId {
+        log_owner(self.vfs(), self.dir, Some(self.recovered))
     }
 
     pub(super) fn check_logs(&mut self, found: &FoundLogs) {
@@ -74,7 +79,8 @@ impl Check<'_> {
     fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
-        let options = ReplayOptions { number, mode: RecoveryMode::PointInTime, known_end, from: None, later };
+        let (mode, database) = (RecoveryMode::PointInTime, self.database());
+        let options = ReplayOptions { number, mode, known_end, from: None, later, database };
         let vfs = self.options.vfs.clone();
         let (report, queued) = (&mut self.report, &mut self.queued);
         let end = log::replay(&*vfs, path, &options, &mut |record| {

@@ -11,6 +11,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
+use super::log_owner;
 use crate::repair::lost::Lost;
 use crate::replay::row::{self, numbers_in};
 use crate::version::edit_codec;
@@ -127,7 +128,7 @@ fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Reco
     let lost = Lost::new(vfs, dir);
     let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-    let row = row::find(vfs, log_dir, recovered.log_row, head)?;
+    let row = row::find(vfs, log_dir, (log_owner(vfs, dir, Some(recovered)), recovered.log_row), head)?;
     if row.missing.is_empty() {
         kept.extend(crate::repair::queued_tables(vfs, log_dir, recovered)?);
     } else {

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use base::{FileNumber, Result};
 use vfs::Vfs;
 
+use super::log_owner;
 use crate::db::lock_path;
+use crate::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::recover;
 
 /// `log_dir`: where the logs lie, if not in `dir`. The caller says so: what an options file names may be another
 /// database's by now, since a copy of the files still names the original's directory.
@@ -17,7 +20,9 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) ->
     }
     let lock = vfs.lock(&lock_path(dir))?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        remove_files(&**vfs, logs, |kind, _| kind.is_log())?;
+        let own = log_owner(&**vfs, dir, recover::recover(&**vfs, dir).ok().as_ref());
+        let is_of_another = |kind, number| row::is_of_another(&**vfs, &logs.join(file_name::format(kind, number)), own);
+        remove_files(&**vfs, logs, |kind, number| kind.is_log() && !is_of_another(kind, number))?;
         let _ = vfs.remove_dir(logs); // other files may be in it
     }
     remove_files(&**vfs, dir, |kind, _| kind != FileType::Lock)?;

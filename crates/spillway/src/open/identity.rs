@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use base::{FileNumber, Result};
+use log::DatabaseId;
 use vfs::{IoClass, Vfs};
 
 use super::write_whole;
+use crate::replay::row;
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
 
 /// The id in the file IDENTITY, where there is one.
 pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
@@ -17,6 +20,30 @@ pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     }
     let bytes = vfs::read_all(vfs, &path, IDENTITY_BYTES_MAX, IoClass::Other)?;
     Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// The id of the database in `dir`: in its MANIFEST, or else in IDENTITY, or else in its logs in `logs`, which would be another's
+/// under a new one.
+///
+/// # Errors
+/// What reading IDENTITY or the directory of the logs yields.
+pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<Option<String>> {
+    if let Some(id) = recovered.db_id.clone().map_or_else(|| read(vfs, dir), |id| Ok(Some(id)))? {
+        return Ok(Some(id));
+    }
+    if recovered.log_row.is_none() {
+        return Ok(None); // a new database
+    }
+    let numbers = row::numbers_in(vfs, logs, FileType::Log)?;
+    let owner = |number| log::database_of(vfs, &logs.join(file_name::format(FileType::Log, number)), number).ok();
+    let known = numbers.into_iter().rev().filter_map(owner).find(|id| id.is_known());
+    Ok(known.map(|id| id.to_string()))
+}
+
+/// Whose logs are those of the database in `dir`; unknown where nothing there says so.
+pub(crate) fn log_owner(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> DatabaseId {
+    let id = recovered.and_then(|recovered| recovered.db_id.clone()).or_else(|| read(vfs, dir).ok()?);
+    DatabaseId::new(&id.unwrap_or_default())
 }
 
 /// Writes IDENTITY, unless it says so already. The MANIFEST's id is the database's: the file may be another's, where a

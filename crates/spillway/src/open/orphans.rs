@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use base::{FileNumber, Result};
+use log::DatabaseId;
 
 use crate::core::{Core, FamilyState};
 use crate::open::destroy::remove_load_dir;
-use crate::replay::remove_quietly;
+use crate::replay::{remove_quietly, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
@@ -44,7 +45,7 @@ pub(super) fn remove(core: &Core) -> Result<()> {
         FileType::RocksLog | FileType::Temp => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options => false,
     };
-    let log_dir = context.log_dir();
+    let (log_dir, own) = (context.log_dir(), DatabaseId::new(&context.db_id));
     let mut dirs = vec![context.dir.clone()];
     dirs.extend(Some(log_dir.clone()).filter(|dir| *dir != context.dir));
     for dir in dirs {
@@ -52,6 +53,10 @@ pub(super) fn remove(core: &Core) -> Result<()> {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let lies_in = if kind.is_log() { &log_dir } else { &context.dir };
             if *lies_in != dir || !is_superfluous(kind, number) {
+                continue;
+            }
+            if row::is_of_another(&*context.vfs, &dir.join(&name), own) {
+                tracing::warn!(name, dir = %dir.display(), "left alone: a log of another database; give each its own wal_dir");
                 continue;
             }
             match kind {

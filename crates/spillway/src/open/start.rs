@@ -5,7 +5,7 @@ use std::path::Path;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
-use super::best_efforts;
+use super::{best_efforts, identity};
 use crate::context::log_dir;
 use crate::db::{DEFAULT_FAMILY, OpenOptions};
 use crate::replay::own_logs;
@@ -64,6 +64,11 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
                 FileType::Table => place == dir,
                 _ => kind.is_log() && has_records(vfs, &path, kind, number)?,
             };
+            let owner = log::database_of(vfs, &path, number).unwrap_or_default();
+            if is_left && place != dir && owner.is_known() && owner != identity::log_owner(vfs, dir, None) {
+                let what = format!("this log is of the database {owner}; choose another directory for logs (wal_dir)");
+                return Err(Error::invalid_argument(what).at_path(path));
+            }
             if is_left {
                 let what = format!(
                     "CURRENT is missing, but {name} shows that there was a database; repair it (spillway repair), or delete \

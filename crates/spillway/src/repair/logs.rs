@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use base::{ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
-use log::{RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use crate::ingest::record::IngestRecord;
@@ -33,6 +33,11 @@ pub(super) struct LogSurvey {
     pub damaged: BTreeMap<PathBuf, String>,
 }
 
+/// Whose logs are read, as far as a MANIFEST says so.
+fn owner(old: Option<&Recovered>) -> DatabaseId {
+    DatabaseId::new(old.and_then(|old| old.db_id.as_deref()).unwrap_or_default())
+}
+
 /// A record that takes numbers.
 struct Numbered {
     offset: u64,
@@ -50,7 +55,9 @@ impl LogSurvey {
             LogSurvey { ends: old.map_or_else(Vec::new, |old| old.log_ends.clone()), ..LogSurvey::default() };
         let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
         let oldest = old.and_then(|old| old.log_row).map(|row| row.oldest);
-        numbers.retain(|number| Some(*number) >= oldest);
+        let own = owner(old);
+        let is_of_another = |number| row::is_of_another(vfs, &dir.join(file_name::format(FileType::Log, number)), own);
+        numbers.retain(|number| Some(*number) >= oldest && !is_of_another(*number));
         let mut logs = Vec::with_capacity(numbers.len());
         for &number in &numbers {
             let path = dir.join(file_name::format(FileType::Log, number));
@@ -68,9 +75,9 @@ impl LogSurvey {
     ///
     /// # Errors
     /// The file system's.
-    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, noted: Option<LogRow>) -> Result<()> {
+    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: Option<&Recovered>) -> Result<()> {
         let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-        for missing in row::find(vfs, dir, noted, head)?.missing {
+        for missing in row::find(vfs, dir, (owner(old), old.and_then(|old| old.log_row)), head)?.missing {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
         }

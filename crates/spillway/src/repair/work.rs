@@ -73,7 +73,7 @@ impl<'a> Work<'a> {
         let known = old.recovered.as_ref();
         let mut logs = LogSurvey::of(&**vfs, log_dir, known)?;
         if old.damage.is_none() {
-            logs.find_missing(&**vfs, log_dir, known.and_then(|old| old.log_row))?;
+            logs.find_missing(&**vfs, log_dir, known)?;
         }
         let numbers = |record: &crate::ingest::record::IngestRecord| (record.first.0..=record.last().0).map(SeqNo);
         let source = TableSource {

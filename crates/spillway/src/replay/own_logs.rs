@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
-    EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions,
+    ReplayRecord,
 };
 use vfs::Vfs;
 
@@ -34,9 +35,11 @@ impl LogReplay<'_> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
         let mut found =
-            row::find(vfs, &dir, recovered.log_row, |path, number| match log::read_head(vfs, path, number) {
-                Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
-                head => head,
+            row::find(vfs, &dir, (self.database(), recovered.log_row), |path, number| {
+                match log::read_head(vfs, path, number) {
+                    Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
+                    head => head,
+                }
             })?;
         let logs = &found.logs;
         let flushed = self.families.values().map(|family| family.flushed_through).min();
@@ -54,6 +57,10 @@ impl LogReplay<'_> {
         }
         self.passed_damage = true;
         Ok(found)
+    }
+
+    fn database(&self) -> DatabaseId {
+        DatabaseId::new(&self.context.db_id)
     }
 
     /// Where the logs may be if `wal_dir` is not what it was.
@@ -110,7 +117,10 @@ impl LogReplay<'_> {
         let dir = self.context.log_dir();
         let mut files = row::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
         let is_noted = |file: &FileNumber| self.logs.iter().any(|log| log.end.log == *file);
-        files.retain(|file| !is_noted(file));
+        let is_of_another = |file: &FileNumber| {
+            row::is_of_another(&*self.context.vfs, &self.path(FileType::LargeBatch, *file), self.database())
+        };
+        files.retain(|file| !is_noted(file) && !is_of_another(file));
         for file in files {
             let bytes = self.context.vfs.metadata(&self.path(FileType::LargeBatch, file))?.len;
             let end = LogEnd { log: file, end_offset: bytes, last_seq: last, on_disk: true };
@@ -169,7 +179,7 @@ impl LogReplay<'_> {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
         let mode = recovery_mode(self.context.options.wal_recovery_mode);
-        let options = ReplayOptions { number, mode, known_end, from, later: log.later };
+        let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let applied = self.apply_record(&record).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied)
@@ -219,7 +229,8 @@ impl LogReplay<'_> {
         let vfs = self.context.vfs.clone();
         // It was synced before the record that commits it was written: all of it must be there.
         let mode = RecoveryMode::AbsoluteConsistency;
-        let options = ReplayOptions { number: record.file, mode, ..ReplayOptions::default() };
+        let (number, database) = (record.file, self.database());
+        let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
         let mut batches = 0;
         let end = log::replay(&*vfs, &path, &options, &mut |held| {
             batches += 1;

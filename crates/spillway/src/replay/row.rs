@@ -5,10 +5,11 @@
 //! the MANIFEST's last note, which follows in the background.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
-use log::{Frontiers, LogHead};
+use log::{DatabaseId, Frontiers, LogHead};
 use vfs::Vfs;
 
 use crate::version::edit::LogRow;
@@ -20,6 +21,8 @@ pub(crate) struct FoundRow {
     pub logs: Vec<FoundLog>,
     /// Ascending. Of several that are missing side by side only the last may be known.
     pub missing: Vec<MissingLog>,
+    /// Logs of other databases that have numbers as if they were needed.
+    pub others: BTreeMap<FileNumber, DatabaseId>,
 }
 
 pub(crate) struct FoundLog {
@@ -33,27 +36,38 @@ pub(crate) struct MissingLog {
     pub number: FileNumber,
     /// The log that came after it; `None` where the MANIFEST names it.
     pub named_by: Option<FileNumber>,
+    /// The other database whose log has its name.
+    pub in_its_place: Option<DatabaseId>,
 }
 
-/// Looks for the logs in `dir`. `read_head` yields what a log knows of those before it.
+/// Looks for the logs in `dir` of the database `own`; those of others are as good as not there. `read_head` yields what a log
+/// knows of those before it.
 ///
 /// # Errors
 /// What reading the directory or `read_head` yields.
 pub(crate) fn find(
     vfs: &dyn Vfs,
     dir: &Path,
-    noted: Option<LogRow>,
+    (own, noted): (DatabaseId, Option<LogRow>),
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
     let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
     let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
+    let mut heads = BTreeMap::new();
+    for &number in &numbers {
+        heads.insert(number, read_head(&path_of(dir, number), number)?);
+    }
+    let others: BTreeMap<_, _> = heads
+        .extract_if(.., |_, head| head.database.is_another_than(own))
+        .map(|(n, head)| (n, head.database))
+        .collect();
+    numbers.retain(|number| !others.contains_key(number));
     let mut missing = BTreeMap::new();
     let mut known = Frontiers::default();
     let mut logs = Vec::with_capacity(numbers.len());
-    for &number in numbers.iter().rev() {
+    for (number, head) in heads.into_iter().rev() {
         logs.push(FoundLog { number, later: known });
-        let head = read_head(&path_of(dir, number), number)?;
         known = known.max(head.frontiers);
         if let Some(before) = head.predecessor.filter(|before| *before >= oldest && !numbers.contains(before)) {
             missing.insert(before, Some(number));
@@ -65,8 +79,11 @@ pub(crate) fn find(
             missing.entry(named).or_insert(None);
         }
     }
-    let missing = missing.into_iter().map(|(number, named_by)| MissingLog { number, named_by }).collect();
-    Ok(FoundRow { logs, missing })
+    let missing = missing.into_iter();
+    let in_place = |number| others.get(&number).copied();
+    let missing =
+        missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
+    Ok(FoundRow { logs, missing, others })
 }
 
 /// The numbers of a directory's files of one type.
@@ -74,6 +91,13 @@ pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<
     let names = vfs.read_dir(dir)?;
     let found = names.iter().filter_map(|name| file_name::parse(name));
     Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
+}
+
+/// Whether a file is the log of another database than `own`: not to be replayed, and not ours to delete.
+pub(crate) fn is_of_another(vfs: &dyn Vfs, path: &Path, own: DatabaseId) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some((FileType::Log | FileType::LargeBatch, number)) = name.and_then(file_name::parse) else { return false };
+    log::database_of(vfs, path, number).is_ok_and(|found| found.is_another_than(own))
 }
 
 fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
@@ -87,7 +111,11 @@ impl MissingLog {
             Some(later) => format!("log {later} came after it"),
             None => "the MANIFEST names it".to_owned(),
         };
-        let what = format!("log {} is missing: {who}, and what was written to it is not all in tables", self.number);
+        let mut what =
+            format!("log {} is missing: {who}, and what was written to it is not all in tables", self.number);
+        if let Some(other) = self.in_its_place {
+            let _ = write!(what, "; the file of its name is of the database {other}: give each its own wal_dir");
+        }
         Error::corruption(what).at_path(path_of(dir, self.number))
     }
 }

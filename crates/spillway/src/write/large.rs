@@ -167,7 +167,7 @@ impl Core {
 
     /// Writes the batch as the only record of a log, durable before the record that commits it can be.
     fn log_of_its_own(&self, batch: &WriteBatch) -> Result<Arc<ActiveLog>> {
-        let create = || self.logs.create_for_batch(self.context.numbers.take(), batch.len() as u64);
+        let create = || self.logs.create_for_batch(batch.len() as u64);
         let log = self.with_all_space(create)?;
         fill(&log, batch).inspect_err(|_| self.logs.discard(&log))?; // no record will name it
         Ok(log)

@@ -12,13 +12,13 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    BackingChoice, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
-    Reservation,
+    BackingChoice, DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES,
+    RecordKind, Reservation,
 };
 use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
 
-use crate::context::Context;
+use crate::context::{Context, FileNumbers};
 use crate::replay::ReplayedLog;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -103,6 +103,9 @@ pub(crate) struct Logs {
     syncs: AtomicU64,
     statistics: Option<Arc<Statistics>>,
     dir: PathBuf,
+    /// Whose logs these are.
+    database: DatabaseId,
+    numbers: Arc<FileNumbers>,
     backing: BackingChoice,
     file_bytes: u64,
     lives: Arc<LogLives>,
@@ -129,6 +132,8 @@ impl Logs {
             vfs: context.vfs.clone(),
             statistics: context.statistics.clone(),
             dir: context.log_dir(),
+            database: DatabaseId::new(&context.db_id),
+            numbers: context.numbers.clone(),
             backing: match context.options.log_backing {
                 LogBacking::Auto => BackingChoice::Auto,
                 LogBacking::Mapped => BackingChoice::Mapped,
@@ -179,27 +184,43 @@ impl Logs {
     /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable. It names the current log
     /// as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
     /// current or never does.
-    pub fn create(&self, number: FileNumber, need_bytes: u64) -> Result<Arc<ActiveLog>> {
-        self.create_sized(FileType::Log, number, self.file_bytes.max(capacity_for(need_bytes)))
+    pub fn create(&self, need_bytes: u64) -> Result<Arc<ActiveLog>> {
+        self.create_sized(FileType::Log, self.file_bytes.max(capacity_for(need_bytes)))
     }
 
     /// Creates the log of a large batch, with room for that and nothing else.
-    pub fn create_for_batch(&self, number: FileNumber, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
-        self.create_sized(FileType::LargeBatch, number, capacity_for(batch_bytes))
+    pub fn create_for_batch(&self, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
+        self.create_sized(FileType::LargeBatch, capacity_for(batch_bytes))
     }
 
-    fn create_sized(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
+    /// Passes over numbers whose names another database in the same directory has taken since this one was opened.
+    fn create_sized(&self, file_type: FileType, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
+        loop {
+            let number = self.numbers.take();
+            match self.create_numbered(file_type, number, capacity_bytes) {
+                Err(error) if error.kind() == ErrorKind::InvalidArgument && self.is_taken(file_type, number) => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn is_taken(&self, file_type: FileType, number: FileNumber) -> bool {
+        self.vfs.exists(&self.dir.join(file_name::format(file_type, number))).unwrap_or(false)
+    }
+
+    fn create_numbered(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
         let config = LogConfig {
             capacity_bytes,
             extent_bytes: capacity_bytes,
             backing: self.backing,
             earlier: self.frontiers(),
             predecessor: self.live.lock().newest().filter(|_| file_type == FileType::Log),
+            database: self.database,
         };
         let path = self.dir.join(file_name::format(file_type, number));
         let made = LogFile::create(&*self.vfs, &path, number, config);
         let made = made.and_then(|file| self.vfs.sync_dir(&self.dir).map(|()| file));
-        // A file that was there before is not of this call's making; numbers are fresh, so there should be none.
+        // A file that was there before is not of this call's making; it is another database's.
         if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::InvalidArgument) {
             self.remove_unused(&path);
         }

@@ -159,7 +159,7 @@ impl Core {
             Some(spare) => spare,
             None => {
                 let start = self.context.vfs.now();
-                let made = self.with_all_space(|| self.logs.create(self.context.numbers.take(), need_bytes))?;
+                let made = self.with_all_space(|| self.logs.create(need_bytes))?;
                 self.stall.count_since(StallCause::LogSwitch, start);
                 made
             }

@@ -1,0 +1,61 @@
+//! Which database a log is of: databases that share a directory for their logs must not take each other's.
+
+use std::fmt;
+
+/// As much of an id as a log's header holds: all of RocksDB's, which have 36 characters.
+pub(crate) const DATABASE_ID_BYTES: usize = 40;
+
+/// The id of a database, cut to what a log's header holds; zeros where it is not known, as in logs made before it was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseId(pub(crate) [u8; DATABASE_ID_BYTES]);
+
+impl DatabaseId {
+    pub const UNKNOWN: DatabaseId = DatabaseId([0; DATABASE_ID_BYTES]);
+
+    pub fn new(id: &str) -> Self {
+        Self::from_bytes(id.as_bytes())
+    }
+
+    pub(crate) fn from_bytes(id: &[u8]) -> Self {
+        let mut bytes = [0; DATABASE_ID_BYTES];
+        bytes.iter_mut().zip(id).for_each(|(to, from)| *to = *from);
+        DatabaseId(bytes)
+    }
+
+    pub fn is_known(self) -> bool {
+        self != Self::UNKNOWN
+    }
+
+    /// Whether both are known, and differ.
+    pub fn is_another_than(self, other: DatabaseId) -> bool {
+        self.is_known() && other.is_known() && self != other
+    }
+}
+
+impl Default for DatabaseId {
+    fn default() -> Self {
+        Self::UNKNOWN
+    }
+}
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = String::from_utf8_lossy(&self.0);
+        write!(f, "{}", text.trim_end_matches('\0').escape_debug())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_ids_differ() {
+        let (one, other, unknown) = (DatabaseId::new("one"), DatabaseId::new("other"), DatabaseId::new(""));
+        assert!(one.is_another_than(other) && !one.is_another_than(one));
+        assert!(!one.is_another_than(unknown) && !unknown.is_another_than(one) && !unknown.is_known());
+        let long = "0123456789".repeat(5);
+        assert_eq!(DatabaseId::new(&long).to_string(), long[..40]);
+        assert_eq!(DatabaseId::new("a\n").to_string(), "a\\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! Databases whose logs lie in one directory: each replays, deletes and restores its own, and leaves the others' alone.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use spillway::check::{CheckOptions, check};
+use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+
+const LOGS: &str = "/logs";
+const DIRS: [&str; 2] = ["/one", "/other"];
+
+fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    // Large batches stay in their files for a while.
+    let family =
+        FamilyOptions { min_write_buffer_number_to_merge: 8, max_write_buffer_number: 9, ..FamilyOptions::default() };
+    let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }.family("default", family);
+    options.db.wal_dir = LOGS.to_owned();
+    options.db.log_file_bytes = 64 << 10;
+    options.db.large_batch_bytes = 10 << 10;
+    options
+}
+
+fn open(vfs: &Arc<MemoryVfs>, dir: &str) -> Db {
+    Db::open(dir, &options(vfs)).unwrap_or_else(|error| panic!("{dir}: {error:?}"))
+}
+
+/// Fills several logs, and has some batches in logs of their own.
+fn write(db: &Db, keys: std::ops::Range<u32>) {
+    for key in keys {
+        let len = if key % 20 == 7 { 12 << 10 } else { 2000 };
+        let value = [db.path().to_string_lossy().as_bytes(), &vec![key as u8; len]].concat();
+        db.put(&db.default_family(), &key.to_be_bytes(), &value, &WriteOptions::default()).unwrap();
+    }
+}
+
+fn assert_has(db: &Db, keys: u32) {
+    let value = |key: u32| db.get(&db.default_family(), &key.to_be_bytes(), &ReadOptions::default()).unwrap();
+    for key in 0..keys {
+        assert!(value(key).unwrap().starts_with(db.path().to_string_lossy().as_bytes()), "{key}");
+    }
+    assert!(value(keys).is_none());
+}
+
+fn assert_whole(vfs: &Arc<MemoryVfs>, dir: &str) {
+    let options = CheckOptions { vfs: vfs.clone(), log_dir: Some(LOGS.into()), ..CheckOptions::default() };
+    let report = check(Path::new(dir), &options, &mut |_| {}).unwrap();
+    assert!(report.is_whole(), "{dir}: {:?}", report.problems);
+}
+
+fn logs(vfs: &MemoryVfs) -> Vec<PathBuf> {
+    vfs.all_files().into_iter().filter(|path| path.starts_with(LOGS)).collect()
+}
+
+/// Both were written to side by side, and were killed.
+fn killed() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let dbs = DIRS.map(|dir| open(&vfs, dir));
+    for start in (0..200).step_by(10) {
+        dbs.iter().for_each(|db| write(db, start..start + 10));
+    }
+    vfs.crash_clone(1, CrashPolicy::ProcessKilled)
+}
+
+#[test]
+fn each_database_has_its_own_logs_in_a_shared_directory() {
+    let vfs = killed();
+    assert!(logs(&vfs).iter().any(|path| path.extension().is_some_and(|kind| kind == "spbatch")));
+    for round in 0..3 {
+        for dir in DIRS {
+            assert_whole(&vfs, dir);
+            let db = open(&vfs, dir);
+            assert_has(&db, 200 + round);
+            write(&db, 200 + round..201 + round);
+            assert_has(&open(&vfs.crash_clone(1, CrashPolicy::ProcessKilled), DIRS[0]), 200 + round + 1);
+            if round == 1 {
+                db.flush(&[&db.default_family()]).unwrap();
+            }
+            db.close().unwrap();
+        }
+    }
+    let as_vfs: Arc<dyn Vfs> = vfs.clone();
+    Db::destroy("/one", Some(Path::new(LOGS)), &as_vfs).unwrap();
+    assert_has(&open(&vfs, "/other"), 203);
+}
+
+#[test]
+fn a_log_of_another_database_in_the_place_of_one_is_an_error_that_names_both() {
+    let vfs = MemoryVfs::new(1);
+    let mut ids = Vec::new();
+    for dir in DIRS {
+        let mut options = options(&vfs);
+        options.db.wal_dir.clear();
+        let db = Db::open(dir, &options).unwrap();
+        write(&db, 0..3);
+        ids.push(db.identity().to_owned());
+        db.close().unwrap();
+    }
+    let log_of =
+        |dir: &str| vfs.all_files().into_iter().find(|path| path.starts_with(dir) && path.ends_with("000004.splog"));
+    let [one, other] = DIRS.map(|dir| log_of(dir).unwrap());
+    vfs.write_file(&one, &vfs.read_file(&other).unwrap()).unwrap();
+    for read_only in [true, false] {
+        let options = OpenOptions { read_only, vfs: vfs.clone(), ..OpenOptions::default() };
+        let error = Db::open("/one", &options).err().unwrap();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*one)), "{error}");
+        assert!(error.message().contains(&ids[1]) && error.message().contains("wal_dir"), "{error}");
+    }
+    assert!(vfs.exists(&one).unwrap());
+}
+
+#[test]
+fn no_database_begins_where_another_s_logs_lie() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, "/one");
+    write(&db, 0..3);
+    let error = Db::open("/other", &options(&vfs)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains(db.identity()) && error.message().contains("wal_dir"), "{error}");
+    db.close().unwrap();
+    assert_has(&open(&vfs, "/one"), 3);
+}
+
+#[test]
+fn a_restore_leaves_the_logs_of_others() {
+    let vfs = killed();
+    let engine =
+        BackupEngine::open("/backups", &BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() }).unwrap();
+    let db = open(&vfs, "/one");
+    engine.create_new_backup(&db, false).unwrap();
+    write(&db, 200..205);
+    db.close().unwrap();
+    let how = RestoreOptions { wal_dir: Some(LOGS.into()), ..RestoreOptions::default() };
+    engine.restore_latest("/one", &how).unwrap();
+    assert_has(&open(&vfs, "/one"), 200);
+    assert_has(&open(&vfs, "/other"), 200);
+}
