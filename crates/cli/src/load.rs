@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use serde_json::{Value, json};
 use spillway::vfs::RealVfs;
 use spillway::{Db, Family, WriteBatch, WriteOptions};
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
-use crate::human;
 use crate::input::{Input, InputArgs, Record, Skipped};
 use crate::interrupt::Interrupt;
 use crate::make::MakeArgs;
 use crate::progress::Reading;
+use crate::{human, json};
 
 /// Records of a batch.
 const BATCH_RECORDS: u64 = 1000;
@@ -91,6 +92,9 @@ pub struct Args {
     /// Passes over the first N good records: those that a load which ended early said it had loaded.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     skip: u64,
+    /// Prints the final report as JSON: one line, described in docs/cli.md.
+    #[arg(long, conflicts_with = "acks")]
+    pub json: bool,
     #[command(flatten)]
     adopt: AdoptArgs,
     #[command(flatten, next_help_heading = "With --via ingest")]
@@ -164,7 +168,23 @@ fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &
         (Err(failure), Err(error)) => return Err(failure.with(&format!("to close the database failed, too: {error}"))),
     }
     input.skipped().check(tally.records + args.skip)?;
-    summary(&tally, input.skipped(), vfs.now().saturating_sub(start), out)
+    let time = vfs.now().saturating_sub(start);
+    match args.json {
+        true => json::print(&report(&tally, input.skipped(), time), out),
+        false => summary(&tally, input.skipped(), time, out),
+    }
+}
+
+/// The final report of `--json`.
+fn report(tally: &Tally, skipped: &Skipped, time: Duration) -> Value {
+    json!({
+        "records": tally.records,
+        "payload_bytes": tally.payload_bytes,
+        "malformed": skipped.records(),
+        "seconds": time.as_secs_f64(),
+        "records_per_s": human::per_second(tally.records, time),
+        "payload_bytes_per_s": human::per_second(tally.payload_bytes, time),
+    })
 }
 
 fn summary(tally: &Tally, skipped: &Skipped, time: Duration, out: &mut dyn Write) -> Outcome {

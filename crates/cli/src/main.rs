@@ -106,7 +106,9 @@ impl Command {
     /// Whether it answers in JSON.
     fn is_json(&self) -> bool {
         match self {
+            Command::Load(args) => args.json,
             Command::Ingest(args) => args.json,
+            Command::Scan(args) => args.json,
             Command::Stats(args) => args.json,
             Command::Families(args) => args.is_json(),
             Command::Check(args) => args.json,

@@ -10,6 +10,7 @@ use spillway::{OpenOptions, OtherFamilies};
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
 use crate::human;
+use crate::long::Long;
 use crate::settings::Settings;
 
 /// Makes a damaged database one that opens, with everything that can be read of it.
@@ -45,7 +46,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         vfs,
         ..OpenOptions::default()
     };
-    let report = spillway::repair(&dir, &options)?;
+    let long = Long::writing("repairing", || {
+        "nothing was deleted, and what was moved is in lost/; the same command begins again".to_owned()
+    })?;
+    let report = spillway::repair(&dir, &options);
+    drop(long);
+    let report = report?;
     write!(out, "{report}")?;
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
     if report.lost_nothing() {

@@ -3,14 +3,18 @@
 mod format;
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::json;
 use spillway::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder};
 
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
-use crate::human;
+use crate::long::{Long, Reached};
 use crate::terminal::Shown;
+use crate::{human, json};
 
 use self::format::{Format, Printer};
 
@@ -56,6 +60,9 @@ pub struct Args {
     /// Where a block is passed over, older values of its keys may be shown, and keys that were deleted.
     #[arg(long)]
     skip_damaged: bool,
+    /// Prints JSON: a line for each key, as --format ndjson does, or what --count finds; described in docs/cli.md.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -75,7 +82,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let family = args.family.of(&db)?;
     let damage = args.skip_damaged.then(SkippedDamage::new);
     let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
-    let (format, notation, keys_only) = (args.format, args.notation, args.keys_only);
+    let format = if args.json { Format::Ndjson } else { args.format };
+    let (notation, keys_only) = (args.notation, args.keys_only);
     let mut shown = Shown::new(out);
     let mut printer = Printer { out: &mut shown, format, notation, keys_only };
     if !args.count {
@@ -83,6 +91,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     let mut walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
     let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
+    let counted = Arc::new(AtomicU64::new(0));
+    let long = args.count.then(|| watch(&counted)).transpose()?;
     let mut valid = walk.start();
     while valid && args.limit.is_none_or(|limit| keys < limit) {
         let (key, value) = (walk.entries.key(), walk.entries.value());
@@ -91,19 +101,33 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             keys += 1;
             key_bytes += key.len() as u64;
             value_bytes += value.len() as u64;
-            if !args.count {
-                printer.entry(key, value)?;
+            match args.count {
+                true => counted.store(keys, Ordering::Relaxed),
+                false => printer.entry(key, value)?,
             }
         }
         valid = walk.step();
     }
+    drop(long);
     walk.entries.status()?;
-    if args.count {
+    if args.count && args.json {
+        json::print(&json!({ "keys": keys, "key_bytes": key_bytes, "value_bytes": value_bytes }), out)?;
+    } else if args.count {
         let (keys_size, values_size) = (human::bytes(key_bytes), human::bytes(value_bytes));
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
     out.flush()?;
     tell_skipped(args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
+}
+
+/// Shows how many keys are counted.
+fn watch(counted: &Arc<AtomicU64>) -> Outcome<Long> {
+    let (now, then) = (counted.clone(), counted.clone());
+    let keys = |counted: &AtomicU64| human::counted(counted.load(Ordering::Relaxed), "key", "keys");
+    Long::begin(
+        move || Reached { what: format!("counting, {}", keys(&now)), ..Reached::default() },
+        move || format!("{} were counted, and nothing was changed; a count begins from the start again", keys(&then)),
+    )
 }
 
 /// Lists what was passed over.

@@ -55,7 +55,7 @@ fn run(name: &str, document: &str) -> Result<usize, String> {
     }
     std::os::unix::fs::symlink(SPILLWAY, place.path("bin/spillway")).unwrap();
     let moved = |text: &str| text.replace("/tmp/", &format!("{here}tmp/")).replace("/var/", &format!("{here}var/"));
-    let mut ran = 0;
+    let (mut script, mut ran) = (String::new(), 0);
     for Block { line, language, text } in blocks(document) {
         let at = format!("{name}:{line}");
         match language.as_str() {
@@ -65,7 +65,7 @@ fn run(name: &str, document: &str) -> Result<usize, String> {
                 }
             }
             "sh" => {
-                bash(&place, &moved(&text)).map_err(|said| format!("{at}: {said}"))?;
+                script += &format!("echo 'block at {at}' >&2\n{}", moved(&text));
                 ran += 1;
             }
             other if OTHER_SHELLS.iter().any(|shell| other.starts_with(shell)) => {
@@ -74,7 +74,8 @@ fn run(name: &str, document: &str) -> Result<usize, String> {
             _ => {}
         }
     }
-    Ok(ran)
+    // In one shell, as a reader has it: variables go on.
+    bash(&place, &script).map(|()| ran)
 }
 
 fn bash(place: &Place, script: &str) -> Result<(), String> {
@@ -86,7 +87,7 @@ fn bash(place: &Place, script: &str) -> Result<(), String> {
         return Ok(());
     }
     let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Err(format!("{}\n{script}\n{out}\n{err}", output.status))
+    Err(format!("{}\n{out}\n{err}", output.status))
 }
 
 fn documents() -> Vec<PathBuf> {

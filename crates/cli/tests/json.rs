@@ -92,6 +92,32 @@ fn a_check_tells_what_is_wrong_and_where() {
 }
 
 #[test]
+fn loads_and_scans_are_records() {
+    let place = Place::new();
+    let load = |via: &str, db: &str| {
+        let input = "a\t1\nb\t22\nbad\na\t3\n".as_bytes();
+        let arguments = ["load", "-", "--db", db, "--format", "kv", "--skip-bad", "--via", via, "--json"];
+        answer(place.spillway_reading(&arguments, input))
+    };
+    for (via, db) in [("puts", "one"), ("ingest", "two")] {
+        let loaded = load(via, db);
+        is_documented(&loaded);
+        assert_eq!(
+            (&loaded["records"], &loaded["payload_bytes"], &loaded["malformed"]),
+            (&json!(3), &json!(7), &json!(1))
+        );
+        assert_eq!(loaded.get("keys"), (via == "ingest").then_some(&json!(2)), "{loaded}");
+        let scanned = place.spillway(&["scan", "--db", db, "--json"]).ok();
+        let lines: Vec<Value> = scanned.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines, [json!({ "key": "a", "value": "3" }), json!({ "key": "b", "value": "22" })]);
+        lines.iter().for_each(is_documented);
+        let count = answer(place.spillway(&["scan", "--count", "--db", db, "--json"]));
+        is_documented(&count);
+        assert_eq!(count, json!({ "keys": 2, "key_bytes": 2, "value_bytes": 3 }));
+    }
+}
+
+#[test]
 fn families_and_options_are_lists() {
     let place = database();
     let families = answer(place.spillway(&["families", "list", "--db", "db", "--json"]));

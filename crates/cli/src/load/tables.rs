@@ -3,18 +3,19 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use spillway::version::file_name::LOAD_DIR;
 use spillway::vfs::RealVfs;
 use spillway::{Db, Family, IngestOptions};
 
-use super::{Args, NOTHING_LOADED, Tally, summary};
+use super::{Args, NOTHING_LOADED, Tally, report, summary};
 use crate::failure::Outcome;
-use crate::human;
 use crate::ingest::ingest;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::make::{self, Made, Place};
 use crate::staging::Staging;
+use crate::{human, json};
 
 pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     let family = args.family.of(&db)?;
@@ -24,7 +25,16 @@ pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &
     let tally = Tally { records: made.records, payload_bytes: made.payload_bytes };
     drop(family);
     db.close()?;
-    summary(&tally, &made.skipped, vfs.now().saturating_sub(start), out)?;
+    let time = vfs.now().saturating_sub(start);
+    if args.json {
+        let ingested = json!({ "tables": made.tables.len(), "bytes": made.file_bytes(), "keys": made.entries() });
+        let mut report = report(&tally, &made.skipped, time);
+        if let (Value::Object(report), Value::Object(ingested)) = (&mut report, ingested) {
+            report.extend(ingested);
+        }
+        return json::print(&report, out);
+    }
+    summary(&tally, &made.skipped, time, out)?;
     let (tables, entries) = (human::counted(made.tables.len() as u64, "table", "tables"), human::count(made.entries()));
     let size = human::bytes(made.file_bytes());
     Ok(writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?)
