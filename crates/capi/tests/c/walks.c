@@ -23,8 +23,15 @@ static size_t some_key(char* key) {
 static void change(rocksdb_writebatch_wi_t* batch) {
     char key[2], end[2], value = (char)('0' + below(10));
     size_t key_len = some_key(key), end_len = some_key(end);
+    int order = memcmp(key, end, key_len < end_len ? key_len : end_len);
     switch (below(8)) {
-        case 0: rocksdb_writebatch_wi_delete_range(batch, key, key_len, end, end_len); break;
+        case 0: /* a database refuses a range whose start comes after its end */
+            if (order < 0 || (order == 0 && key_len <= end_len)) {
+                rocksdb_writebatch_wi_delete_range(batch, key, key_len, end, end_len);
+            } else {
+                rocksdb_writebatch_wi_delete_range(batch, end, end_len, key, key_len);
+            }
+            break;
         case 1: case 2: rocksdb_writebatch_wi_delete(batch, key, key_len); break;
         case 3: case 4: rocksdb_writebatch_wi_merge(batch, key, key_len, &value, 1); break;
         default: rocksdb_writebatch_wi_put(batch, key, key_len, &value, 1);
