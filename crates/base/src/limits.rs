@@ -2,19 +2,19 @@
 //! write an entry would fail again after every open.
 
 use crate::key::TRAILER_BYTES;
-use crate::{Error, Result};
+use crate::{Error, Result, ValueKind};
 
-/// A user key and its value or operand together, in bytes; or both ends of a range deletion. With the key's trailer that
-/// is 4032 MiB: offsets in a block have 32 bits, and 64 MiB are for what a block may hold before its last entry.
+/// A user key and its value or operand together, in bytes. With the key's trailer that is 4032 MiB: offsets in a block have 32 bits, and 64 MiB are for what a block may hold before its last entry.
 pub const ENTRY_BYTES_MAX: usize = (4032 << 20) - TRAILER_BYTES;
 
-/// A user key in a fast or a zip table, in bytes: their indexes hold some keys whole. With its trailer 16 MiB.
-pub const SHORT_KEY_BYTES_MAX: usize = (16 << 20) - TRAILER_BYTES;
+/// A user key, or an end of a range deletion, in bytes. With its trailer that is 16 MiB: indexes of tables hold keys whole, and
+/// one record of the MANIFEST holds some hundreds of them in at most 4 GiB.
+pub const KEY_BYTES_MAX: usize = (16 << 20) - TRAILER_BYTES;
 
 /// Bytes of a key that an error shows.
 const SHOWN_KEY_BYTES: usize = 64;
 
-/// Whether a table can hold the entry.
+/// Whether a table can hold so long a value for the key.
 #[inline]
 pub fn is_storable(user_key: &[u8], value: &[u8]) -> bool {
     user_key.len().saturating_add(value.len()) <= ENTRY_BYTES_MAX
@@ -33,6 +33,28 @@ fn entry_too_large(user_key: &[u8], value: &[u8]) -> Error {
     Error::invalid_argument(format!(
         "key {key} and its value have {bytes} bytes together; a table holds an entry of {ENTRY_BYTES_MAX} at most"
     ))
+}
+
+/// # Errors
+/// `InvalidArgument`: the key is longer than tables and MANIFEST can do with.
+#[inline]
+pub fn check_key(user_key: &[u8]) -> Result<()> {
+    if user_key.len() <= KEY_BYTES_MAX { Ok(()) } else { Err(key_too_long(user_key)) }
+}
+
+#[cold]
+fn key_too_long(user_key: &[u8]) -> Error {
+    Error::invalid_argument(format!("key {} is too long: {KEY_BYTES_MAX} bytes at most", shown(user_key)))
+}
+
+/// What a change must be to be admitted; of a range deletion the value is its end.
+///
+/// # Errors
+/// `InvalidArgument`: the key, or the entry, is larger than what can be stored.
+#[inline]
+pub fn check_change(kind: ValueKind, user_key: &[u8], value: &[u8]) -> Result<()> {
+    check_key(user_key)?;
+    if kind == ValueKind::RangeDeletion { check_key(value) } else { check_entry(user_key, value) }
 }
 
 /// A key as errors show it: quoted, and only its beginning where it is long.
@@ -56,6 +78,12 @@ mod tests {
         check_entry(b"k", &value[1..]).expect("the largest");
         let error = check_entry(b"k\n", &value).expect_err("too large").to_string();
         assert!(error.contains("key \"k\\n\"") && error.contains(&ENTRY_BYTES_MAX.to_string()), "{error}");
+        let key = &value[..KEY_BYTES_MAX];
+        check_change(ValueKind::RangeDeletion, key, key).expect("the longest");
+        for (key, end) in [(&value[..=KEY_BYTES_MAX], &b"z"[..]), (b"a", &value[..=KEY_BYTES_MAX])] {
+            let error = check_change(ValueKind::RangeDeletion, key, end).expect_err("too long").to_string();
+            assert!(error.contains(&KEY_BYTES_MAX.to_string()) && error.len() < 500, "{error}");
+        }
         assert_eq!(shown(&[b'a'; 65]), format!("\"{}\"... (65 bytes)", "a".repeat(64)));
     }
 }

@@ -38,8 +38,6 @@ pub struct Family {
     /// The id of the memtable that writes go to. Changes under the commit lock only, so that whoever holds it knows which
     /// memtable the numbers it gives out belong to; the view may be shown a little later that has it.
     mutable_id: AtomicU64,
-    /// The longest user key that the tables of every level take.
-    key_bytes_max: usize,
     /// The option of that name, where every write can look at it for nothing.
     eager_flush: AtomicBool,
     dropped: AtomicBool,
@@ -88,7 +86,6 @@ impl Family {
             name: parts.name,
             home: parts.home,
             order: InternalOrder::new(parts.options.order.clone()),
-            key_bytes_max: parts.options.table_factory.key_bytes_max(),
             eager_flush: AtomicBool::new(parts.options.eager_flush),
             options: ArcSwap::from_pointee(parts.options),
             changing: Mutex::new(()),
@@ -114,11 +111,6 @@ impl Family {
 
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    #[inline]
-    pub(crate) fn key_bytes_max(&self) -> usize {
-        self.key_bytes_max
     }
 
     /// The options as they are now; some can change while the database is open.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::options::{AutoSortOptions, CompressionKind, FamilyOptions, TableKind};
 use base::tombstone::RangeTombstone;
-use base::{Error, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key};
+use base::{Error, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key, limits};
 use table::{TableBuilder, TableBuilderConfig, TableOrigin, new_builder, new_sorting_builder};
 use vfs::{IfExists, IoClass, Vfs};
 
@@ -160,10 +160,12 @@ impl TableWriter {
             Ordering::Equal => return Ok(()),
             Ordering::Less => {}
         }
+        limits::check_change(ValueKind::RangeDeletion, start, end).map_err(|error| error.at_path(&self.file.path))?;
         self.add_tombstone(&RangeTombstone { start: start.to_vec(), end: end.to_vec(), seq: SeqNo::ZERO })
     }
 
     fn add(&mut self, user_key: &[u8], kind: ValueKind, value: &[u8]) -> Result<()> {
+        limits::check_key(user_key).map_err(|error| error.at_path(&self.file.path))?;
         self.next.clear();
         key::append(&mut self.next, user_key, SeqNo::ZERO, kind as u8);
         self.add_next(value)

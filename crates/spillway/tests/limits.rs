@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spillway::extend::MergeOperator;
-use spillway::limits::{ENTRY_BYTES_MAX, SHORT_KEY_BYTES_MAX};
+use spillway::limits::{ENTRY_BYTES_MAX, KEY_BYTES_MAX};
 use spillway::options::{TableFactory, TableKind};
 use spillway::{
     CompactRangeOptions, Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions,
@@ -57,9 +57,7 @@ fn an_entry_that_no_table_can_hold_is_refused_in_every_way_in() {
     let (family, write, large) = (db.default_family(), WriteOptions::default(), vec![0; ENTRY_BYTES_MAX + 1]);
     for options in [write, WriteOptions { disable_wal: true, ..write }] {
         refused(db.put(&family, b"k", &large, &options), ENTRY_BYTES_MAX);
-        refused(db.put(&family, &large, b"", &options), ENTRY_BYTES_MAX);
         refused(db.merge(&family, b"k", &large, &options), ENTRY_BYTES_MAX);
-        refused(db.delete_range(&family, b"", &large, &options), ENTRY_BYTES_MAX);
     }
     let mut table = TableWriter::create(vfs.clone(), "/out.sst", &merging()).unwrap();
     refused(table.put(b"k", &large), ENTRY_BYTES_MAX);
@@ -81,22 +79,25 @@ fn an_entry_that_no_table_can_hold_is_refused_in_every_way_in() {
 }
 
 #[test]
-fn a_key_is_refused_that_the_familys_tables_cannot_hold() {
-    let (longest, too_long) = (vec![b'k'; SHORT_KEY_BYTES_MAX], vec![b'k'; SHORT_KEY_BYTES_MAX + 1]);
-    let put_and_flush = |factory: TableFactory, key: &[u8]| {
-        let db = open(&MemoryVfs::new(1), FamilyOptions { table_factory: factory, ..FamilyOptions::default() });
-        let (family, write) = (db.default_family(), WriteOptions { disable_wal: true, ..WriteOptions::default() });
-        db.put(&family, key, b"1", &write)?;
-        db.flush(&[&family])?;
-        assert_eq!(value_bytes(&db, key), Some(1));
-        Ok(())
-    };
+fn the_longest_key_is_stored_and_a_longer_one_refused() {
+    let (longest, too_long) = (vec![b'k'; KEY_BYTES_MAX], vec![b'k'; KEY_BYTES_MAX + 1]);
     let zip_below = vec![TableKind::BlockBased, TableKind::Zip(Default::default())];
     let zip_below = TableFactory::by_level(TableKind::BlockBased, zip_below).unwrap();
-    refused(put_and_flush(TableKind::SingleFast.into(), &too_long), SHORT_KEY_BYTES_MAX);
-    refused(put_and_flush(zip_below, &too_long), SHORT_KEY_BYTES_MAX);
-    put_and_flush(TableKind::SingleFast.into(), &longest).unwrap();
-    put_and_flush(TableKind::BlockBased.into(), &too_long).unwrap();
+    for factory in [TableKind::SingleFast.into(), zip_below] {
+        let vfs = MemoryVfs::new(1);
+        let db = open(&vfs, FamilyOptions { table_factory: factory, ..merging() });
+        let (family, write) = (db.default_family(), WriteOptions { disable_wal: true, ..WriteOptions::default() });
+        refused(db.put(&family, &too_long, b"1", &write), KEY_BYTES_MAX);
+        refused(db.delete(&family, &too_long, &write), KEY_BYTES_MAX);
+        refused(db.merge(&family, &too_long, b"1", &write), KEY_BYTES_MAX);
+        refused(db.delete_range(&family, b"", &too_long, &write), KEY_BYTES_MAX);
+        let mut table = TableWriter::create(vfs.clone(), "/out.sst", &merging()).unwrap();
+        refused(table.put(&too_long, b"1"), KEY_BYTES_MAX);
+        refused(table.delete_range(b"", &too_long), KEY_BYTES_MAX);
+        db.put(&family, &longest, b"1", &write).unwrap();
+        db.compact_range(&family, None, None, &CompactRangeOptions::default()).unwrap();
+        assert_eq!(value_bytes(&db, &longest), Some(1));
+    }
 }
 
 #[test]

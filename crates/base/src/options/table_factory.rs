@@ -6,7 +6,6 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::limits::ENTRY_BYTES_MAX;
 use crate::options::dispatcher::{self, DispatcherParams};
 use crate::options::row::{Load, Setting};
 use crate::options::string;
@@ -61,11 +60,6 @@ impl TableFactory {
     /// Every kind that may be written.
     pub fn kinds(&self) -> impl Iterator<Item = &TableKind> {
         std::iter::once(&self.default).chain(&self.by_level)
-    }
-
-    /// The longest user key, in bytes, that every kind takes.
-    pub fn key_bytes_max(&self) -> usize {
-        self.kinds().map(TableKind::key_bytes_max).min().unwrap_or(ENTRY_BYTES_MAX)
     }
 
     /// The choice that an object makes: `{class: NAME, params: {...}}`, as ToplingDB has it, or `{NAME: {...}}`.

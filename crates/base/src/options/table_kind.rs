@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::limits::{ENTRY_BYTES_MAX, SHORT_KEY_BYTES_MAX};
 use crate::options::dispatcher;
 use crate::options::document::apply_member;
 use crate::options::known::{self, check_params};
@@ -73,14 +72,6 @@ impl TableKind {
     /// Whether files of both are of one format, so that one can stand where the other would be written.
     pub fn same_format(&self, other: &TableKind) -> bool {
         self.format() == other.format()
-    }
-
-    /// The longest user key, in bytes.
-    pub fn key_bytes_max(&self) -> usize {
-        match self {
-            TableKind::BlockBased | TableKind::AutoSort(_) => ENTRY_BYTES_MAX,
-            TableKind::SingleFast | TableKind::Zip(_) => SHORT_KEY_BYTES_MAX,
-        }
     }
 
     /// The name of the kind that a file is found to be of.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use spillway::vfs::Vfs;
-use spillway::{Result, UserOrder, limits};
+use spillway::{Result, UserOrder, ValueKind, limits};
 use table::sort::{Buffer, RunShape, RunWriter, Sequence, Spill};
 
 use crate::interrupt::Interrupt;
@@ -99,7 +99,7 @@ impl Sorter {
     /// # Errors
     /// `InvalidArgument`: larger than anything that a table can hold. `Closed`: interrupted. `Io`, `NoSpace`: of runs.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        limits::check_entry(key, value)?;
+        limits::check_change(ValueKind::Value, key, value)?;
         if self.records.is_multiple_of(INTERRUPT_CHECK_RECORDS) {
             self.interrupt.check()?;
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base::coding::Reader;
 use base::key::{self, ParsedKey};
+use base::limits;
 use base::{Cursor, Error, FileNumber, Result, SeqNo, UserOrder, ValueKind};
 use table::{BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableReadOptions, VerifyWatch};
 use vfs::IoClass;
@@ -77,6 +78,8 @@ impl Candidate<'_> {
         if !takes_number {
             return Ok(Found::ToRewrite(table));
         }
+        // A record of the MANIFEST is to hold them.
+        limits::check_key(key::user_key(&smallest)).and_then(|()| limits::check_key(key::user_key(&largest)))?;
         let has_range_deletions = table.tombstones().is_some();
         let meta = FileMeta {
             number: self.number,

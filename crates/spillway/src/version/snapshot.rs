@@ -7,8 +7,9 @@ use base::{FamilyId, FileNumber, SeqNo};
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::version::Version;
 
-/// Tables in one edit of a snapshot: bounds a record to some hundreds of KiB.
-const EDIT_TABLES_MAX: usize = 1000;
+/// Tables in one edit of a snapshot: bounds a record to some tens of KiB, and to less than the 4 GiB that one can have where
+/// the two keys of each are as long as they may be.
+const EDIT_TABLES_MAX: usize = 100;
 
 /// One family as the MANIFEST has it.
 #[derive(Clone)]

@@ -106,7 +106,7 @@ pub(crate) fn release_views(parts: &mut Parts<'_>) {
 /// Takes a batch apart by family and checks it.
 ///
 /// # Errors
-/// `InvalidArgument`: a key too long, a range that ends before it starts, an unknown family. `Closed`: a dropped one.
+/// `InvalidArgument`: a range that ends before it starts, an unknown family. `Closed`: a dropped one.
 pub(crate) fn summarise<'a>(batch: &'a WriteBatch, set: &'a FamilySet, options: &WriteOptions) -> Result<Parts<'a>> {
     let mut parts: Parts<'a> = SmallVec::new();
     for record in batch.iter() {
@@ -128,14 +128,6 @@ fn live_family(set: &FamilySet, id: FamilyId) -> Result<&Arc<Family>> {
     let family = set.get(id).ok_or_else(missing)?;
     family.check_live()?;
     Ok(family)
-}
-
-#[cold]
-fn key_too_long(family: &Family, key: &[u8]) -> Error {
-    let (name, key, bytes_max) = (family.name(), limits::shown(key), family.key_bytes_max());
-    Error::invalid_argument(format!(
-        "key {key} is too long for the tables of column family \"{name}\": {bytes_max} bytes at most (table_factory)"
-    ))
 }
 
 #[cold]
@@ -164,9 +156,6 @@ impl<'a> Part<'a> {
     }
 
     fn add(&mut self, record: &BatchRecord<'a>) -> Result<()> {
-        if record.key.len() > self.family.key_bytes_max() {
-            return Err(key_too_long(self.family, record.key));
-        }
         self.entries += 1;
         self.payload_bytes += record.key.len() + record.value.len();
         self.referring_bytes += record.key.len() + stored_value_bytes_max(record.kind, record.value.len());

@@ -2,7 +2,7 @@
 //! batch is encoded once and its bytes go to the log as they are.
 
 use base::coding::{Reader, decode_u32, decode_u64, put_prefixed, put_varint32};
-use base::limits::{self, ENTRY_BYTES_MAX};
+use base::limits::{self, ENTRY_BYTES_MAX, KEY_BYTES_MAX};
 use base::{Error, FamilyId, Result, SeqNo, ValueKind};
 
 /// Bytes before the first record.
@@ -50,8 +50,8 @@ fn kind_of_tag(byte: u8) -> Option<(ValueKind, bool)> {
 /// Families go by their ids, and a batch does not know for which database it is: to fill it with ids of one and to write it
 /// to another changes the families that have these ids there.
 ///
-/// A change larger than anything that a table can hold ([`ENTRY_BYTES_MAX`](base::limits::ENTRY_BYTES_MAX)) is not added;
-/// to write the batch then fails, unless it is rolled back to a savepoint from before.
+/// A change that is larger than what can be stored ([`limits`]) is not added; to write the batch then fails, unless it is
+/// rolled back to a savepoint from before.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     bytes: Vec<u8>,
@@ -64,7 +64,7 @@ pub struct WriteBatch {
 /// Why a change is not in the batch that it was added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeftOut {
-    EntryTooLarge,
+    TooLarge,
     TooManyChanges,
 }
 
@@ -90,14 +90,14 @@ impl WriteBatch {
     ///
     /// # Errors
     /// `Corruption`: the bytes are not a batch, or its count lies. `Unsupported`: a record this version cannot apply.
-    /// `InvalidArgument`: a change larger than anything that a table can hold.
+    /// `InvalidArgument`: a change larger than what can be stored ([`limits`]).
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         let reader = BatchReader::new(&bytes)?;
         let count = reader.declared_count();
         let mut records = 0u64;
         for record in reader {
             let record = record?;
-            limits::check_entry(record.key, record.value)?;
+            limits::check_change(record.kind, record.key, record.value)?;
             records += 1;
         }
         if records != u64::from(count) {
@@ -121,8 +121,9 @@ impl WriteBatch {
         self.count
     }
 
+    /// True where writing the batch changes nothing, and a change that was left out does not have it fail.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 && self.left_out.is_none()
     }
 
     /// Bytes of the encoded batch.
@@ -162,7 +163,7 @@ impl WriteBatch {
     /// Puts a blob into the log, beside the changes, that changes nothing in the database. One without changes is not logged.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         if blob.len() > ENTRY_BYTES_MAX {
-            self.left_out = Some(LeftOut::EntryTooLarge);
+            self.left_out = Some(LeftOut::TooLarge);
             return;
         }
         self.bytes.push(tag::LOG_DATA);
@@ -202,8 +203,11 @@ impl WriteBatch {
     /// `InvalidArgument`: the batch cannot be written, by its size or that of a change.
     pub(crate) fn check_size(&self) -> Result<()> {
         let what = match self.left_out {
-            Some(LeftOut::EntryTooLarge) => {
-                format!("a change of the batch is too large: a key and its value have {ENTRY_BYTES_MAX} bytes at most")
+            Some(LeftOut::TooLarge) => {
+                format!(
+                    "a change of the batch is too large: a key has {KEY_BYTES_MAX} bytes at most, and {ENTRY_BYTES_MAX} \
+                     together with its value"
+                )
             }
             Some(LeftOut::TooManyChanges) => format!("a batch has {} changes at most", u32::MAX),
             None if self.bytes.len() as u64 > BATCH_BYTES_MAX => {
@@ -215,8 +219,8 @@ impl WriteBatch {
     }
 
     fn add(&mut self, family: FamilyId, kind: ValueKind, key: &[u8], value: Option<&[u8]>) {
-        if !limits::is_storable(key, value.unwrap_or_default()) {
-            self.left_out = Some(LeftOut::EntryTooLarge);
+        if limits::check_change(kind, key, value.unwrap_or_default()).is_err() {
+            self.left_out = Some(LeftOut::TooLarge);
             return;
         }
         if self.count == u32::MAX {
@@ -412,10 +416,10 @@ mod tests {
         type Add = fn(&mut WriteBatch, &[u8]);
         let adds: [Add; 6] = [
             |batch, large| batch.put(FamilyId::DEFAULT, b"", large),
-            |batch, large| batch.put(FamilyId(1), large, b""),
+            |batch, large| batch.put(FamilyId(1), &large[..=KEY_BYTES_MAX], b""),
             |batch, large| batch.put(FamilyId(1), b"key", &large[3..]),
             |batch, large| batch.merge(FamilyId::DEFAULT, b"", large),
-            |batch, large| batch.delete_range(FamilyId::DEFAULT, b"", large),
+            |batch, large| batch.delete_range(FamilyId::DEFAULT, b"", &large[..=KEY_BYTES_MAX]),
             |batch, large| batch.put_log_data(large),
         ];
         for (i, add) in adds.iter().enumerate() {
@@ -423,6 +427,7 @@ mod tests {
             batch.put(FamilyId::DEFAULT, b"k", b"");
             batch.set_savepoint();
             add(&mut batch, &large);
+            assert!(!batch.is_empty(), "{i}");
             let error = batch.check_size().expect_err("too large");
             assert!(error.to_string().contains(&ENTRY_BYTES_MAX.to_string()), "{i}: {error}");
             assert!((batch.count(), batch.is_oversized()) == (1, true) && batch.len() < 100, "{i}");

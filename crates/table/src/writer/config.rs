@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
 use base::key::{self, ParsedKey};
-use base::limits::{self, SHORT_KEY_BYTES_MAX};
+use base::limits;
 use base::options::{ChecksumKind, CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
 use vfs::IoClass;
@@ -94,17 +94,12 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: a key too long for the tables that keep keys short.
+    /// `InvalidArgument`: a key too long for the kinds of tables that keep keys whole in their indexes. An earlier version took
+    /// it.
     #[inline]
     pub(crate) fn check_short_key(&self, user_key: &[u8]) -> Result<()> {
-        if user_key.len() <= SHORT_KEY_BYTES_MAX {
-            return Ok(());
-        }
-        let what = format!(
-            "key {} is too long for the family's table_factory: {SHORT_KEY_BYTES_MAX} bytes at most; BlockBasedTable takes it",
-            limits::shown(user_key)
-        );
-        Err(Error::invalid_argument(what))
+        limits::check_key(user_key)
+            .map_err(|error| error.context("this kind of table cannot hold it: set table_factory=BlockBasedTable"))
     }
 
     /// Where `user_key` stands to that of `last_key`, the internal key added last; empty before the first.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::key::{self, ParsedKey};
-use base::limits::SHORT_KEY_BYTES_MAX;
+use base::limits;
 use base::tombstone::RangeTombstone;
 use base::{Error, Result, SeqNo, ValueKind};
 use vfs::{AppendFile, Vfs};
@@ -17,7 +17,7 @@ use crate::writer::{FilterCollector, Sink, TableBuilderConfig};
 use crate::{TableBuilder, TableSummary};
 
 /// Of an internal key.
-pub(super) const KEY_BYTES_MAX: usize = SHORT_KEY_BYTES_MAX + key::TRAILER_BYTES;
+pub(super) const KEY_BYTES_MAX: usize = limits::KEY_BYTES_MAX + key::TRAILER_BYTES;
 
 /// Memory where nothing else is said.
 pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;
