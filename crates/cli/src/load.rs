@@ -274,7 +274,8 @@ impl Loader<'_> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use spillway::vfs::{IfExists, IoClass};
+    use spillway::OpenOptions;
+    use spillway::vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
 
     use super::*;
     use crate::progress::screen::Screen;
@@ -297,5 +298,26 @@ mod tests {
         let has_advanced = |line: &str| line.contains("1,000 records") && !line.contains("%  0 B/");
         assert!(screen.showed(has_advanced), "{screen:?}");
         assert!(screen.is_clear(), "{screen:?}");
+    }
+
+    #[test]
+    fn a_full_disk_ends_a_load_with_what_is_loaded() {
+        let (vfs, dir) = (FaultVfs::new(MemoryVfs::new(1)), tempfile::tempdir().unwrap());
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Sync).path(".splog").nth(3).sticky());
+        let file = dir.path().join("in").display().to_string();
+        let lines: String = (0..100).map(|i| format!("{i:03}\tvalue\n")).collect();
+        let mut input = RealVfs::new().create(file.as_ref(), IfExists::Fail).unwrap();
+        input.append(lines.as_bytes(), IoClass::Other).unwrap();
+        let line = ["load", &file, "--format", "kv", "--db", "/db", "--sync", "--batch", "10", "--skip", "5"];
+        let args = Line::parse_from(line).args;
+        let interrupt = Interrupt::default();
+        let mut input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
+        input.pass_over(args.skip).ok().unwrap();
+        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let message = failure.message().unwrap();
+        assert!(message.contains("\n20 records are loaded; --skip 25 goes on from there"), "{message}");
+        assert_eq!(failure.status(), 1);
     }
 }

@@ -270,3 +270,30 @@ fn place(file: &str, column: &str, header: Option<&Row>) -> Outcome<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use spillway::vfs::{IfExists, IoClass, RealVfs};
+
+    use super::*;
+    use crate::interrupt::Interrupt;
+
+    #[test]
+    fn a_quote_without_an_end_takes_no_more_memory_than_a_record_may() {
+        const RECORD_BYTES_MAX: usize = 1 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        let text = format!("1,\"a\n{}", "2,b\n".repeat(3 << 20));
+        RealVfs::new().create(&path, IfExists::Fail).unwrap().append(text.as_bytes(), IoClass::Other).unwrap();
+        let source = Source::open(&path, Arc::default(), Interrupt::default(), RECORD_BYTES_MAX).ok().unwrap();
+        let mut text = RowText { source, scanner: Scanner::new(Layout::CSV), ended_with_cr: false };
+        let mut row = Row::default();
+        assert!(matches!(text.read(&mut row).ok().unwrap(), Read::Malformed { line: 1, .. }));
+        assert!(text.source.buffer_bytes() <= 4 * RECORD_BYTES_MAX, "{}", text.source.buffer_bytes());
+        for line in 2..1000 {
+            assert!(matches!(text.read(&mut row).ok().unwrap(), Read::Row { line: found, .. } if found == line));
+        }
+    }
+}

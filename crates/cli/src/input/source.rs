@@ -98,6 +98,12 @@ impl Source {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
+    /// Memory that the text has.
+    #[cfg(test)]
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Nothing follows the text.
     pub fn is_whole(&self) -> bool {
         self.is_whole
@@ -192,7 +198,7 @@ impl Source {
         };
         let what = match error.kind() {
             std::io::ErrorKind::UnexpectedEof => "ends too early: the file is cut off".to_owned(),
-            _ => format!("is damaged: {error}"),
+            _ => format!("is damaged, here or before: {error}"),
         };
         Failure::refused(format!("{name}, line {line}: the {compression} data {what}; get the file again"))
     }
