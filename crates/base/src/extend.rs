@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::key::FileNumber;
+use crate::options::InfoLogLevel;
 
 /// Combines operands written by `merge` with the value below them.
 pub trait MergeOperator: Send + Sync {
@@ -202,6 +203,32 @@ pub enum Event {
 /// there a listener may write as well.
 pub trait EventListener: Send + Sync {
     fn on_event(&self, event: &Event);
+}
+
+/// Takes the lines of the event log, in place of the file `LOG`.
+///
+/// Called off every lock, by one thread at a time: by the one that does upkeep, by whoever opens or closes the database.
+/// A slow logger holds up that thread. It must not wait for the database.
+pub trait Logger: Send + Sync {
+    /// Lines below it are not given, nor are those below the option `info_log_level`.
+    fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::Info
+    }
+
+    /// A line without its end. It says where it comes from, and neither when nor how much it matters.
+    fn log(&self, level: InfoLogLevel, line: &str);
+}
+
+/// Takes nothing: a database with it writes no event log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLog;
+
+impl Logger for NoLog {
+    fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::Header
+    }
+
+    fn log(&self, _level: InfoLogLevel, _line: &str) {}
 }
 
 pub type Listeners = Vec<Arc<dyn EventListener>>;

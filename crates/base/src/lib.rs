@@ -13,6 +13,7 @@ pub mod key;
 pub mod limits;
 pub mod merge;
 pub mod metrics;
+pub mod note;
 pub mod options;
 pub mod pinned;
 pub mod tombstone;

@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::env::EnvHandle;
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// An open directory of backups.
@@ -37,6 +37,8 @@ handles!(Backups, BackupSettings, BackupList, RestoreSettings);
 
 /// RocksDB's `kUseDbSessionId | kFlagIncludeFileSize`.
 const NAMING_DEFAULT: c_int = c_int::MIN | 2;
+
+keeps_numbers!(BackupSettings);
 
 settings! { BackupSettings, "rocksdb_backup_engine_options_";
     share_table_files: c_uchar => options.share_table_files;

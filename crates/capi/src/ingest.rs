@@ -11,7 +11,7 @@ use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// Options of an ingest. Tables join the family's queue, and no writer waits; where a level must be found at once
@@ -23,6 +23,8 @@ pub struct IngestSettings {
 }
 
 handles!(IngestSettings);
+
+keeps_numbers!(IngestSettings);
 
 settings! { IngestSettings, "rocksdb_ingestexternalfileoptions_";
     move_files: c_uchar => options.move_files;

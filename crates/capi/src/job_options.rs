@@ -6,7 +6,7 @@ use spillway::{BottommostLevelCompaction, CompactRangeOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 
 /// `rocksdb_flushoptions_t`.
 pub struct FlushSettings {
@@ -71,6 +71,8 @@ impl CompactSettings {
         }
     }
 }
+
+keeps_numbers!(FlushSettings, CompactSettings, WaitSettings);
 
 settings! { FlushSettings, "rocksdb_flushoptions_";
     wait: c_uchar => wait;

@@ -6,7 +6,7 @@ use spillway::ReadOptions;
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 use crate::snapshot::SnapshotHandle;
 
 /// Options of a lookup or an iterator. They keep their snapshot alive, and copies of the bounds.
@@ -21,6 +21,8 @@ pub struct ReadSettings {
 }
 
 handles!(ReadSettings);
+
+keeps_numbers!(ReadSettings);
 
 settings! { ReadSettings, "rocksdb_readoptions_";
     verify_checksums: c_uchar => options.verify_checksums;

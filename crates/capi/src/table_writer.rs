@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use spillway::options::kept::review;
 use spillway::vfs::Vfs;
 use spillway::{FamilyOptions, TableWriter};
 
@@ -19,6 +20,8 @@ use crate::text::path;
 pub struct TableMaker {
     vfs: Arc<dyn Vfs>,
     options: FamilyOptions,
+    /// Options that change what is stored may be passed over.
+    ignore_unsupported: bool,
     /// The table being written.
     writer: Option<TableWriter>,
     /// Bytes of the table that was finished last.
@@ -29,7 +32,13 @@ handles!(TableMaker);
 
 impl TableMaker {
     fn new(options: &Options) -> TableMaker {
-        TableMaker { vfs: options.vfs(), options: options.within_bounds(), writer: None, finished_bytes: 0 }
+        TableMaker {
+            vfs: options.vfs(),
+            options: options.within_bounds(),
+            ignore_unsupported: options.db.ignore_unsupported_options,
+            writer: None,
+            finished_bytes: 0,
+        }
     }
 
     /// # Errors
@@ -41,6 +50,7 @@ impl TableMaker {
     /// A file that is there is replaced.
     fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
         self.writer = None; // an unfinished table is removed
+        review(&self.options, self.ignore_unsupported)?;
         if self.vfs.exists(&file)? {
             self.vfs.remove_file(&file)?;
         }

@@ -6,7 +6,7 @@ use spillway::WriteOptions;
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 
 /// Options of a write.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub struct WriteSettings {
 }
 
 handles!(WriteSettings);
+
+keeps_numbers!(WriteSettings);
 
 settings! { WriteSettings, "rocksdb_writeoptions_";
     sync: c_uchar => options.sync;

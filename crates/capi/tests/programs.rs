@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+use spillway::options::known::{self, Changes, Unhonoured};
+
 use common::{PROGRAMS, compile, library, run, source, succeed};
 
 const SIGABRT: i32 = 6;
@@ -97,6 +99,30 @@ fn repair() {
 #[test]
 fn resources() {
     passes("resources");
+}
+
+/// A value that no version of RocksDB has by default.
+fn off_default(row: &Unhonoured) -> &'static str {
+    match row.defaults.first() {
+        Some(&"true") => "false",
+        Some(&"false") => "true",
+        Some(default) if default.parse::<f64>().is_ok() => "77",
+        _ => "Other",
+    }
+}
+
+/// Every option that has no effect, off its default: those that are refused one by one, the others together.
+#[test]
+fn silent() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile("silent", dir.path());
+    let rows = || known::DB.iter().chain(known::FAMILY);
+    let text = |row: &Unhonoured| format!("{}={}", row.name, off_default(row));
+    let what = rows().filter(|row| row.changes != Changes::How).map(|row| format!("what:{}", text(row)));
+    let how: Vec<String> = rows().filter(|row| row.changes == Changes::How).map(text).collect();
+    let printed =
+        succeed(run(&program, dir.path()).arg(dir.path().join("db")).args(what).arg(format!("how:{}", how.join(";"))));
+    assert_eq!(printed.trim(), "ok silent");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
+use base::note;
 use base::options::DbOptions;
 use base::{FileNumber, Result};
 use vfs::{FileIdentity, Vfs};
@@ -75,7 +76,7 @@ impl Context {
     pub fn discard_tables<'a>(&self, tables: impl IntoIterator<Item = &'a FileMeta>) {
         for table in tables {
             if let Err(error) = self.vfs.remove_file(&self.table_path(table.number)) {
-                tracing::warn!(%error, "cannot delete a table that does not count");
+                note::warn!(%error, "cannot delete a table that does not count");
             }
         }
     }
@@ -105,7 +106,7 @@ impl Context {
     pub fn notify(&self, event: &Event) {
         for listener in &self.listeners {
             if let Err(error) = caught_panic("a listener", || listener.on_event(event)) {
-                tracing::error!(%error, ?event, "the database goes on");
+                note::error!(%error, ?event, "the database goes on");
             }
         }
     }

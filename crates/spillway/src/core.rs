@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::metrics::{Counters, Ticker, tick};
+use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
@@ -402,7 +403,7 @@ impl Core {
         let before = self.background_error.compare_and_swap(&None::<Arc<Error>>, Some(Arc::new(error.clone())));
         if before.is_none() {
             tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
-            tracing::error!(%error, "the database is read-only from now on");
+            note::error!(%error, "the database is read-only from now on");
             // Told by upkeep: whoever calls this may hold the manifest lock, and a listener may call anything.
             *self.untold_error.lock() = Some(error.clone());
             self.upkeep.raise();

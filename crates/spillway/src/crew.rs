@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use base::note;
 use base::{Error, Result};
 use parking_lot::Mutex;
 use vfs::{JoinHandle, Vfs};
@@ -46,7 +47,7 @@ where
             let crew = crew.clone();
             match vfs.spawn("spillway-files", Box::new(move || crew.help())) {
                 Ok(handle) => threads.handles.push(handle),
-                Err(error) => tracing::info!(%error, "files are worked on by fewer threads"),
+                Err(error) => note::info!(%error, "files are worked on by fewer threads"),
             }
         }
         crew.work_off();

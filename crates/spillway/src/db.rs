@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use base::note;
 use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
@@ -343,7 +344,7 @@ impl Db {
 impl Drop for Db {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            tracing::error!(%error, path = %self.path().display(), "closing the database failed");
+            note::error!(%error, path = %self.path().display(), "closing the database failed");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::MutexGuard;
 
@@ -247,7 +248,7 @@ impl Core {
         let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
         for family in self.families_needing(oldest_last) {
             if let Err(e) = self.seal_for_flush(&family) {
-                tracing::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
+                note::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
             }
         }
     }

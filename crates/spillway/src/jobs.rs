@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use base::extend::Event;
 use base::metrics::{Ticker, tick};
+use base::note;
 use base::options::CpuPriority;
 use base::{Error, ErrorKind, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -148,7 +149,7 @@ impl Core {
             Duty::Tasks => return self.context.tasks.work_until_ended(),
             Duty::Compaction if self.context.options.compaction_cpu_priority == CpuPriority::Low => {
                 if !self.context.vfs.lower_cpu_priority() {
-                    tracing::warn!("compactions keep their priority: the system does not let them give way");
+                    note::warn!("compactions keep their priority: the system does not let them give way");
                 }
             }
             Duty::Flush | Duty::Compaction => {}
@@ -220,10 +221,10 @@ impl Core {
         let kept = kept.and_then(|()| self.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
-            tracing::warn!(error = %e, "cannot make a spare");
+            note::warn!(error = %e, "cannot make a spare");
         }
         if let Err(e) = self.note_logs() {
-            tracing::warn!(error = %e, "cannot note the logs in the MANIFEST");
+            note::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
         self.excise_what_waited();
         self.purge_obsolete();
@@ -257,7 +258,7 @@ impl Core {
                     tick(&self.context.statistics, Ticker::FilesDeletedImmediately, 1);
                     self.context.notify(&Event::FileDeleted { path });
                 }
-                Err(e) => tracing::warn!(error = %e, "cannot delete an obsolete file"),
+                Err(e) => note::warn!(error = %e, "cannot delete an obsolete file"),
             }
         }
     }

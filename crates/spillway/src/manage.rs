@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use base::note;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, Result, SeqNo};
 
@@ -264,9 +265,9 @@ impl Core {
     fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
         self.check_family(family)?;
         family.change_options(|options| {
-            base::options::set_at_runtime(options, changes)?;
-            for warning in options.settle() {
-                tracing::warn!(warning, family = family.name(), "options");
+            let remarks = base::options::set_at_runtime(options, changes)?;
+            for remark in remarks.into_iter().chain(options.settle()) {
+                note::warn!("column family \"{}\": {remark}", family.name());
             }
             options.validate()
         })?;
@@ -283,6 +284,6 @@ fn leave_image(memtable: &Arc<dyn Memtable>) {
     let Some(file) = memtable.image().and_then(|image| image.file) else { return };
     match file.give_back_the_rest() {
         Ok(()) => file.keep(),
-        Err(error) => tracing::info!(%error, "a memtable's file is not kept; the next open replays the log"),
+        Err(error) => note::info!(%error, "a memtable's file is not kept; the next open replays the log"),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base::FamilyId;
 use base::extend::Event;
+use base::note;
 
 use crate::caught::caught_panic;
 use crate::core::{Core, FamilyState};
@@ -96,7 +97,7 @@ impl Core {
         if dumps.take_due(now())
             && let Some(statistics) = &self.context.statistics
         {
-            tracing::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
+            note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::metrics::Statistics;
-use base::options::{DbOptions, FamilyOptions};
+use base::note;
+use base::options::{DbOptions, FamilyOptions, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
@@ -82,7 +83,7 @@ fn open_for_writing(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
     let mut opening = prepare(dir, options)?;
     match opening.recover(true) {
         Err(error) if error.kind() == ErrorKind::Corruption && opening.has_images() => {
-            tracing::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
+            note::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
             drop(opening);
             prepare(dir, options)?.run(false)
         }
@@ -98,7 +99,7 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
     let recovered = start::recover_or_begin(dir, options)?;
     for warning in &recovered.warnings {
-        tracing::warn!(warning, "recovery");
+        note::warn!(warning, "recovery");
     }
     check_adoption(dir, options, &recovered)?;
     Opening::new(dir, options, recovered)
@@ -106,13 +107,16 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
 
 pub(crate) fn validate(options: &OpenOptions) -> Result<()> {
     options.db.validate()?;
+    let ignore_unsupported = options.db.ignore_unsupported_options;
+    kept::review(&options.db, ignore_unsupported)?;
     let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
     let others = match &options.other_families {
         OtherFamilies::Refuse => None,
         OtherFamilies::OpenWith(family) => Some(("others", &**family)),
     };
     for (name, family) in all.chain(others) {
-        family.validate().map_err(|e| e.context(format!("column family \"{name}\"")))?;
+        let valid = family.validate().and_then(|()| kept::review(family, ignore_unsupported).map(drop));
+        valid.map_err(|e| e.context(format!("column family \"{name}\"")))?;
     }
     Ok(())
 }
@@ -149,7 +153,7 @@ fn check_adoption(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> R
                     it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
         return Err(Error::invalid_argument(what).at_path(dir));
     }
-    tracing::warn!(path = %dir.display(), "taking over a RocksDB database: RocksDB will refuse it from now on");
+    note::warn!(path = %dir.display(), "taking over a RocksDB database: RocksDB will refuse it from now on");
     Ok(())
 }
 
@@ -506,8 +510,9 @@ fn build_family(
     let mut options = options;
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
-    for warning in options.settle() {
-        tracing::warn!(warning, family = name, "options");
+    let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
+    for remark in remarks.into_iter().chain(options.settle()) {
+        note::warn!("column family \"{name}\": {remark}");
     }
     let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
     let maker = MemtableMaker::new(id, factory, context.memtables.clone());
@@ -521,7 +526,7 @@ fn build_family(
     let memtable = maker.make(&options, 0)?;
     let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
     if made != asked_for {
-        tracing::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
+        note::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
     }
     let mutable = context.queue_memtable(memtable);
     mutable.begin_after(through);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::limits;
+use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::{FILE_HEADER_BYTES, RecoveryMode};
@@ -210,7 +211,7 @@ impl<'a> LogReplay<'a> {
             );
             return Err(error.context(what));
         }
-        tracing::warn!(%error, "salvage leaves out an entry of a log");
+        note::warn!(%error, "salvage leaves out an entry of a log");
         self.passed_damage = true;
         Ok(true)
     }
@@ -329,7 +330,7 @@ fn recovery_mode(mode: WalRecoveryMode) -> RecoveryMode {
 /// Removes a file that recovery made superfluous; one that cannot be removed is left for the next open.
 pub(crate) fn remove_quietly(context: &Context, path: &Path) {
     if let Err(error) = context.vfs.remove_file(path) {
-        tracing::warn!(%error, "cannot delete a superfluous file");
+        note::warn!(%error, "cannot delete a superfluous file");
     }
 }
 

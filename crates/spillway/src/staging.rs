@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, Result};
 use vfs::{FileKind, IfExists, IoClass, RandomFile, Vfs};
 
@@ -130,7 +131,7 @@ impl Drop for Staging {
         if !self.committed
             && let Err(error) = remove_database_files(&*self.vfs, &self.dir)
         {
-            tracing::warn!(%error, "cannot remove a directory that was not finished");
+            note::warn!(%error, "cannot remove a directory that was not finished");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::note;
 use base::options::{AutoSortOptions, CompressionKind, FamilyOptions, TableKind};
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key, limits};
@@ -282,7 +283,7 @@ impl Drop for Unfinished {
         if !self.finished
             && let Err(error) = self.vfs.remove_file(&self.path)
         {
-            tracing::warn!(%error, "cannot remove a table that was not finished");
+            note::warn!(%error, "cannot remove a table that was not finished");
         }
     }
 }

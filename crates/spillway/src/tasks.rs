@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use base::note;
 use memtable::Background;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Task;
@@ -71,7 +72,7 @@ impl Tasks {
             match waiting.tasks.pop_front() {
                 Some(task) => {
                     if let Err(error) = MutexGuard::unlocked(&mut waiting, || caught_panic("a task", task)) {
-                        tracing::error!(%error, "the thread goes on");
+                        note::error!(%error, "the thread goes on");
                     }
                     // A flush leaves many memtables to be freed: who woke on this processor need not wait for all.
                     MutexGuard::unlocked(&mut waiting, std::thread::yield_now);

@@ -5,11 +5,11 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::options::document::{self, Syntax};
 use crate::options::row::{Load, OptionGroup};
-use crate::options::{DbOptions, FamilyOptions, string};
+use crate::options::{DbOptions, FamilyOptions, kept, string};
 
 /// Sets what an option string names (`write_buffer_size=64M;block_based_table_factory={block_size=8K}`).
 ///
-/// Returns warnings: options of RocksDB's that have no effect here.
+/// Returns warnings: options that have no effect here, or another than they say.
 ///
 /// # Errors
 /// `InvalidArgument` or `Unsupported`: a value that cannot be honoured, or an unknown name, with the nearest known one.
@@ -22,9 +22,22 @@ pub fn apply_string<G: OptionGroup + Clone>(group: &mut G, text: &str) -> Result
 /// # Errors
 /// As [`apply_string`]; both are as they were then.
 pub fn apply_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> Result<Vec<String>> {
+    apply_both_by(db, family, text, Load::default())
+}
+
+/// As [`apply_both`]; what [`review`](super::kept::review) refuses is kept.
+///
+/// # Errors
+/// As [`apply_both`].
+pub fn keep_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> Result<Vec<String>> {
+    apply_both_by(db, family, text, Load { defers_refusal: true, ..Load::default() })
+}
+
+fn apply_both_by(db: &mut DbOptions, family: &mut FamilyOptions, text: &str, mut load: Load) -> Result<Vec<String>> {
     let mut copy = (db.clone(), family.clone());
-    let mut load = Load::default();
-    for (name, value) in string::pairs(text)? {
+    let pairs = string::pairs(text)?;
+    kept::note_ignore(pairs.iter().copied(), &mut load)?;
+    for (name, value) in pairs {
         let is_of_db = copy.0.find_mut(name).is_some() || copy.0.unhonoured().iter().any(|row| row.name == name);
         let group: &mut dyn OptionGroup = if is_of_db { &mut copy.0 } else { &mut copy.1 };
         string::set(group, name, value, &mut load)?;
@@ -56,6 +69,7 @@ pub fn apply_value<G: OptionGroup + Clone>(group: &mut G, value: &Value) -> Resu
 pub fn set_at_runtime<G: OptionGroup + Clone>(group: &mut G, changes: &[(&str, &str)]) -> Result<Vec<String>> {
     let load = Load { running: true, ..Load::default() };
     all_or_nothing(group, load, |copy, load| {
+        kept::note_ignore(changes.iter().copied(), load)?;
         changes.iter().try_for_each(|(name, value)| string::set(copy, name, value, load))
     })
 }

@@ -7,6 +7,7 @@ macro_rules! named_enum {
         $(#[$about:meta])+
         enum $Enum:ident { $( $(#[$variant_meta:meta])* $Variant:ident = $number:literal => $name:literal, )+ }
         refused { $( $refused:literal => $reason:literal, )* }
+        $(instead { $( $Other:ident => $instead:literal, )+ })?
     ) => {
         $(#[$about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +18,15 @@ macro_rules! named_enum {
             pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
 
             const REFUSED: &'static [(&'static str, &'static str)] = &[$( ($refused, $reason) ),*];
+
+            /// What is done instead, where the choice is only taken.
+            pub fn instead(self) -> Option<&'static str> {
+                match self {
+                    $($( $Enum::$Other => Some($instead), )+)?
+                    #[allow(unreachable_patterns)]
+                    _ => None,
+                }
+            }
 
             /// RocksDB's name.
             pub fn name(self) -> &'static str {
@@ -65,6 +75,10 @@ macro_rules! named_enum {
             fn set(&mut self, text: &str, _load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {
                 *self = Self::by_name(text)?;
                 Ok(())
+            }
+
+            fn remark(&self) -> Option<String> {
+                self.instead().map(|instead| format!("`{}`: {instead}", self.name()))
             }
         }
     };
@@ -117,6 +131,20 @@ named_enum! {
 }
 
 named_enum! {
+    /// How much a line of the event log matters.
+    enum InfoLogLevel {
+        Debug = 0 => "DEBUG_LEVEL",
+        Info = 1 => "INFO_LEVEL",
+        Warn = 2 => "WARN_LEVEL",
+        Error = 3 => "ERROR_LEVEL",
+        Fatal = 4 => "FATAL_LEVEL",
+        /// What a log begins with: the version, and the options in force.
+        Header = 5 => "HEADER_LEVEL",
+    }
+    refused {}
+}
+
+named_enum! {
     /// How threads stand to others where processors are short, with RocksDB's names.
     enum CpuPriority {
         Low = 1 => "kLow",
@@ -132,11 +160,15 @@ named_enum! {
     /// How tables are arranged.
     enum CompactionStyle {
         Level = 0 => "kCompactionStyleLevel",
+        /// Taken, and compacted by level.
+        Universal = 1 => "kCompactionStyleUniversal",
     }
     refused {
-        "kCompactionStyleUniversal" => "universal compaction is not implemented; use kCompactionStyleLevel",
-        "kCompactionStyleFIFO" => "FIFO compaction is not implemented; use kCompactionStyleLevel",
+        "kCompactionStyleFIFO" => "FIFO compaction is not there, and nothing would be dropped; use kCompactionStyleLevel",
         "kCompactionStyleNone" => "compaction by the user is not implemented; set disable_auto_compactions",
+    }
+    instead {
+        Universal => "tables are compacted by level: universal compaction is not there",
     }
 }
 

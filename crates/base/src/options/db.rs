@@ -1,8 +1,10 @@
 //! Options of a whole database.
 
+use std::sync::Arc;
+
 use crate::error::Result;
-use crate::extend::Listeners;
-use crate::options::choices::{CpuPriority, LogBacking, WalRecoveryMode};
+use crate::extend::{Listeners, Logger};
+use crate::options::choices::{CpuPriority, InfoLogLevel, LogBacking, WalRecoveryMode};
 use crate::options::known;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
@@ -75,12 +77,27 @@ option_table! {
     memtable_as_log_index: bool = false, ANY, Spillway, Fixed;
     /// Bytes above which a batch gets a log file of its own instead of holding up every other writer's publication.
     large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Fixed;
+    /// The directory of the event log (`LOG`), which then has the database's path in its name; empty for the database's own.
+    db_log_dir: String = String::new(), ANY, RocksDb, Fixed;
+    /// What the event log takes: lines of this level and above.
+    info_log_level: InfoLogLevel = InfoLogLevel::Info, ANY, RocksDb, Fixed;
+    /// Event logs kept, the one being written included.
+    keep_log_file_num: usize = 1000, at_least(1.0), RocksDb, Fixed;
+    /// Bytes of an event log at which another is begun; 0 for no limit.
+    max_log_file_size: u64 = 0, ANY, RocksDb, Fixed;
+    /// Seconds after which another event log is begun; 0 for never.
+    log_file_time_to_roll: u64 = 0, ANY, RocksDb, Fixed;
     /// Counts what the database does, for the statistics properties.
     statistics: bool = false, ANY, Spillway, Fixed;
+
+    /// Has options that change what is stored, kept or found, and cannot be honoured, told of instead of refused.
+    ignore_unsupported_options: bool = false, ANY, Unwritten, Fixed;
 
     beside
     /// Told about flushes, compactions, stalls and background errors.
     listeners: Listeners = Vec::new();
+    /// Takes the lines of the event log, in place of the file.
+    info_log: Option<Arc<dyn Logger>> = None;
 }
 
 impl DbOptions {

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::options::ini::{NewFamily, OptionsFile};
-use crate::options::row::{Load, OptionGroup};
+use crate::options::kept;
+use crate::options::known::IGNORE_UNSUPPORTED;
+use crate::options::row::{Home, Load, OptionGroup};
 use crate::options::string;
 use crate::options::tree::{Content, Node};
 
@@ -30,7 +32,12 @@ pub(super) fn apply_file(
     load: &mut Load,
     new_family: NewFamily<'_>,
 ) -> Result<()> {
-    for section in Node::read(text, syntax)?.members("DBOptions and CFOptions")? {
+    let root = Node::read(text, syntax)?;
+    let sections = root.members("DBOptions and CFOptions")?;
+    if let Some(Node { content: Content::Map(members), .. }) = root.member("DBOptions") {
+        note_ignore(members, load)?; // whatever stands first
+    }
+    for section in sections {
         match section.name() {
             "DBOptions" => apply_node(&mut file.db, section, load)?,
             "CFOptions" => {
@@ -46,8 +53,10 @@ pub(super) fn apply_file(
 
 /// Every option of a group, nested groups as objects.
 pub fn to_value(group: &dyn OptionGroup) -> Value {
-    let rows = group.settings().into_iter();
-    Value::Object(rows.map(|(row, setting)| (row.name.to_string(), setting.value())).collect::<Map<_, _>>())
+    let rows = group.settings().into_iter().filter(|(row, _)| row.home != Home::Unwritten);
+    let rows = rows.map(|(row, setting)| (row.name.to_string(), setting.value()));
+    let kept = kept::written(group).into_iter().map(|(name, text)| (name.to_owned(), Value::String(text)));
+    Value::Object(rows.chain(kept).collect::<Map<_, _>>())
 }
 
 /// Sets every option that an object names.
@@ -56,7 +65,16 @@ pub fn to_value(group: &dyn OptionGroup) -> Value {
 /// `InvalidArgument` or `Unsupported`, with line, column and key. Options before the one to blame are set.
 pub fn apply_node(group: &mut dyn OptionGroup, node: &Node, load: &mut Load) -> Result<()> {
     let members = node.members(&format!("options of {}", group.title()))?;
+    note_ignore(members, load)?;
     members.iter().try_for_each(|member| apply_member(group, member, load))
+}
+
+/// Takes the caller's word on unsupported options, wherever it stands among others.
+pub fn note_ignore(members: &[Node], load: &mut Load) -> Result<()> {
+    for member in members.iter().filter(|member| member.name() == IGNORE_UNSUPPORTED) {
+        string::set_flag(&mut load.ignore_unsupported, &member.text()?).map_err(|error| member.locate(error))?;
+    }
+    Ok(())
 }
 
 /// Sets one option, whatever shape its value has: an object is a nested group or an object of a class, a list has its
@@ -93,7 +111,7 @@ pub fn apply_member(group: &mut dyn OptionGroup, member: &Node, load: &mut Load)
 pub fn apply_text(group: &mut dyn OptionGroup, member: &Node, text: &str, load: &mut Load) -> Result<()> {
     let warned = load.warnings.len();
     let outcome = match group.find_mut(member.name()) {
-        Some((row, setting)) => string::set_row(row, setting, text, load).map_err(|error| member.locate(error)),
+        Some(_) => string::set_row(group, member.name(), text, load).map_err(|error| member.locate(error)),
         None => string::set_unknown(group, member.name(), text, load).map_err(|error| member.locate_key(error)),
     };
     for warning in load.warnings.iter_mut().skip(warned) {

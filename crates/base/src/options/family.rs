@@ -22,9 +22,12 @@ const MIB: u64 = 1 << 20;
 /// Level 0, a level for what is compacted, and the one that is kept for ingests from behind.
 const BEHIND_LEVELS_MIN: usize = 3;
 
+/// The newest version of block-based tables that is written.
+const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
+
 option_table! {
     /// Options of a column family.
-    struct FamilyOptions = "CFOptions", unhonoured: known::FAMILY;
+    struct FamilyOptions = "CFOptions", unhonoured: known::FAMILY, supplied: FamilyOptions::has_filter;
 
     /// The order of keys, by name; fixed when the family is created.
     order as "comparator": UserOrder = UserOrder::Bytewise, ANY, RocksDb, Fixed;
@@ -114,6 +117,16 @@ impl FamilyOptions {
         self.prefix_extractor.clone()
     }
 
+    /// Whether the caller supplied the filter, or the factory of filters, of that name.
+    fn has_filter(&self, option: &str, name: &str) -> bool {
+        let (filter, factory) = (&self.compaction_filter, &self.compaction_filter_factory);
+        match option {
+            "compaction_filter" => filter.as_ref().is_some_and(|filter| filter.name() == name),
+            "compaction_filter_factory" => factory.as_ref().is_some_and(|factory| factory.name() == name),
+            _ => false,
+        }
+    }
+
     /// Whether compactions may drop or change values.
     pub fn has_compaction_filter(&self) -> bool {
         self.compaction_filter.is_some() || self.compaction_filter_factory.is_some()
@@ -144,6 +157,10 @@ impl FamilyOptions {
     /// Resolves what contradicts itself the way RocksDB does, and says what was changed.
     pub fn settle(&mut self) -> Vec<String> {
         let mut changes = Vec::new();
+        if self.table.format_version > FORMAT_VERSION_WRITTEN_MAX {
+            let asked = std::mem::replace(&mut self.table.format_version, FORMAT_VERSION_WRITTEN_MAX);
+            changes.push(format!("format_version lowered from {asked} to {FORMAT_VERSION_WRITTEN_MAX}"));
+        }
         let mut raise = |name: &str, value: &mut i32, least: i32| {
             if *value >= 0 && *value < least {
                 changes.push(format!("{name} raised from {value} to {least}"));

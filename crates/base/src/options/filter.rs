@@ -23,10 +23,11 @@ impl FilterPolicy {
         FilterPolicy { bits_per_key: Some(bits_per_key) }
     }
 
-    /// Reads RocksDB's spellings: `nullptr`, `bloomfilter:10:false`, `rocksdb.BuiltinBloomFilter`, and those in `{id=...}`.
+    /// Reads RocksDB's spellings. A ribbon filter becomes a bloom filter with as many bits: ribbon filters are read and not
+    /// written. Spellings: `nullptr`, `bloomfilter:10:false`, `rocksdb.BuiltinBloomFilter`, and those in `{id=...}`.
     ///
     /// # Errors
-    /// `InvalidArgument`: unknown. `Unsupported`: ribbon filters, which are read but not written.
+    /// `InvalidArgument`: unknown.
     pub fn parse(text: &str) -> Result<FilterPolicy> {
         let (id, members) = string::object_id(text)?;
         let (family, mut numbers) = match id.split_once(':') {
@@ -39,10 +40,7 @@ impl FilterPolicy {
             | "rocksdb.BloomFilter"
             | "rocksdb.BuiltinBloomFilter"
             | "rocksdb.internal.FastLocalBloomFilter" => {}
-            "ribbonfilter" | "rocksdb.RibbonFilter" => {
-                let reason = "ribbon filters are read but not written; use bloomfilter";
-                return Err(Error::unsupported(format!("`{text}`: {reason}")));
-            }
+            _ if RIBBON.contains(&family) => {}
             _ => {
                 return Err(Error::invalid_argument(format!(
                     "`{text}` is no filter policy; write bloomfilter:10:false"
@@ -63,6 +61,14 @@ impl FilterPolicy {
     }
 }
 
+/// RocksDB's names of ribbon filters.
+const RIBBON: [&str; 2] = ["ribbonfilter", "rocksdb.RibbonFilter"];
+
+/// Whether a text that [`FilterPolicy::parse`] reads asks for a ribbon filter.
+fn is_ribbon(text: &str) -> bool {
+    string::object_id(text).is_ok_and(|(id, _)| RIBBON.contains(&id.split(':').next().unwrap_or(id)))
+}
+
 impl Setting for FilterPolicy {
     fn kind(&self) -> String {
         "filter policy".to_string()
@@ -75,8 +81,12 @@ impl Setting for FilterPolicy {
         }
     }
 
-    fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
+    fn set(&mut self, text: &str, load: &mut Load) -> Result<()> {
         *self = FilterPolicy::parse(text)?;
+        if is_ribbon(text) {
+            let written = self.text();
+            load.warnings.push(format!("`{text}`: ribbon filters are read and not written; {written} is used"));
+        }
         Ok(())
     }
 }

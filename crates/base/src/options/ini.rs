@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::options::document::{self, Syntax};
+use crate::options::kept::{self, Kept};
 use crate::options::row::{Home, Load, OptionGroup};
 use crate::options::{DbOptions, FamilyOptions, string};
 
@@ -15,6 +16,9 @@ const FILE_VERSION: &str = "1.1";
 
 /// Families a file can describe. RocksDB has no limit; this bounds what a damaged file can make us build.
 const FAMILIES_MAX: usize = 1 << 16;
+
+/// Sections of table formats that are not written here. The family's `table_factory` names the format, and says so.
+const TABLES_ELSEWHERE: [&str; 2] = ["TableOptions/PlainTable", "TableOptions/CuckooTable"];
 
 const DEFAULT_FAMILY: &str = "default";
 
@@ -39,19 +43,45 @@ pub struct OptionsFile {
 }
 
 impl OptionsFile {
-    /// Reads an OPTIONS file, ours or RocksDB's, over `db` and what `new_family` makes. Returns warnings too: known
-    /// options that cannot be honoured and, under `ignore_unknown_options`, unknown ones.
+    /// Reads an OPTIONS file, ours or RocksDB's, over `db` and what `new_family` makes. Returns warnings too: options that
+    /// have no effect or another than they say and, under `ignore_unknown_options`, unknown ones. Where `db` says
+    /// `ignore_unsupported_options`, those that change what is stored, kept or found are among them.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the line; the caller adds the path.
+    /// `InvalidArgument` or `Unsupported`, with the line; the caller adds the path.
     pub fn read(
         text: &str,
         db: DbOptions,
         new_family: NewFamily<'_>,
         ignore_unknown_options: bool,
     ) -> Result<(OptionsFile, Vec<String>)> {
+        let load = Load { ignore_unknown_options, ..Load::default() };
+        OptionsFile::read_by(text, db, new_family, load)
+    }
+
+    /// As [`read`](Self::read); what [`review`](super::kept::review) refuses is kept.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_keeping(
+        text: &str,
+        db: DbOptions,
+        new_family: NewFamily<'_>,
+        ignore_unknown_options: bool,
+    ) -> Result<(OptionsFile, Vec<String>)> {
+        let load = Load { ignore_unknown_options, defers_refusal: true, ..Load::default() };
+        OptionsFile::read_by(text, db, new_family, load)
+    }
+
+    fn read_by(
+        text: &str,
+        db: DbOptions,
+        new_family: NewFamily<'_>,
+        mut load: Load,
+    ) -> Result<(OptionsFile, Vec<String>)> {
+        load.ignore_unsupported |= db.ignore_unsupported_options;
+        load.adopting = true;
         let mut file = OptionsFile { db, families: Vec::new() };
-        let mut load = Load { ignore_unknown_options, adopting: true, ..Load::default() };
         let mut section = Section::None;
         for (index, line) in text.lines().enumerate() {
             let warned = load.warnings.len();
@@ -74,8 +104,8 @@ impl OptionsFile {
         db: DbOptions,
         new_family: NewFamily<'_>,
     ) -> Result<(OptionsFile, Vec<String>)> {
+        let mut load = Load { ignore_unsupported: db.ignore_unsupported_options, ..Load::default() };
         let mut file = OptionsFile { db, families: Vec::new() };
-        let mut load = Load::default();
         document::apply_file(&mut file, text, syntax, &mut load, new_family)?;
         Ok((file, load.warnings))
     }
@@ -150,6 +180,7 @@ impl OptionsFile {
                 }
                 Ok(Section::of_family(title, &name).expect("tested above"))
             }
+            (title, Some(_)) if TABLES_ELSEWHERE.contains(&title) => Ok(Section::Skipped),
             _ if load.ignore_unknown_options => {
                 load.warnings.push(format!("unknown section [{header}] was skipped"));
                 Ok(Section::Skipped)
@@ -218,6 +249,7 @@ pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audi
     ordered.sort_by_key(|(name, _)| *name != DEFAULT_FAMILY);
     for (name, family) in ordered {
         let name = string::escape(name);
+        let family = &if private { family.clone() } else { without_kept(family) };
         write_section(&mut text, &format!("[CFOptions \"{name}\"]"), family, Home::RocksDb);
         let header = format!("[TableOptions/BlockBasedTable \"{name}\"]");
         write_section(&mut text, &header, &family.table, Home::RocksDb);
@@ -229,6 +261,13 @@ pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audi
     text
 }
 
+/// RocksDB 7.8 does not know every name that is kept.
+fn without_kept(family: &FamilyOptions) -> FamilyOptions {
+    let mut family = family.clone();
+    [&mut family.kept, &mut family.table.kept, &mut family.compression_opts.kept].into_iter().for_each(Kept::clear);
+    family
+}
+
 /// Empty values are left out: they are defaults, and RocksDB's parser does not take them everywhere.
 fn write_section(text: &mut String, header: &str, group: &dyn OptionGroup, home: Home) {
     text.push_str(&format!("\n{header}\n"));
@@ -237,5 +276,8 @@ fn write_section(text: &mut String, header: &str, group: &dyn OptionGroup, home:
         if row.home == home && !value.is_empty() {
             text.push_str(&format!("  {}={value}\n", row.name));
         }
+    }
+    if home == Home::Spillway {
+        kept::written(group).iter().for_each(|(name, value)| text.push_str(&format!("  {name}={value}\n")));
     }
 }

@@ -1,8 +1,9 @@
 //! Options: one table of rows per struct ([`row`]), read and written as option strings, JSON, YAML and RocksDB's OPTIONS
 //! files.
 //!
-//! Nothing is ignored in silence: an unknown name is an error (or, on request, a warning), and an option of RocksDB's that
-//! has no effect here ([`known`]) is a warning where its value differs from RocksDB's default.
+//! Nothing is ignored in silence: an unknown name is an error (or, on request, a warning). An option of RocksDB's that has
+//! no effect here ([`known`]) is kept and told of where it only changes how something is done; where it changes what is
+//! stored, kept or found, it is an error, unless the caller says `ignore_unsupported_options`.
 
 mod apply;
 mod choices;
@@ -13,6 +14,7 @@ pub mod document;
 mod family;
 mod filter;
 pub mod ini;
+pub mod kept;
 pub mod known;
 mod memtable;
 mod parse;
@@ -27,10 +29,10 @@ mod table_kind;
 mod tests;
 pub mod tree;
 
-pub use apply::{apply_both, apply_document, apply_string, apply_value, set_at_runtime};
+pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
 pub use choices::{
-    ChecksumKind, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, LogBacking,
-    WalRecoveryMode,
+    ChecksumKind, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, InfoLogLevel,
+    LogBacking, WalRecoveryMode,
 };
 pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::options::kept::Kept;
 use crate::options::known::Unhonoured;
 use crate::options::tree::Node;
 
@@ -19,6 +20,8 @@ pub enum Home {
     Spillway,
     /// A group with a section of its own.
     Section,
+    /// Nowhere: what a caller says of one opening.
+    Unwritten,
 }
 
 /// Whether a row can change while the database is open.
@@ -79,11 +82,15 @@ pub struct Row {
 pub struct Load {
     /// Names that nobody knows become warnings instead of errors.
     pub ignore_unknown_options: bool,
-    /// A file that RocksDB wrote is being read: what is `Unsupported` becomes a warning, and the value stays as it was.
+    /// A file that RocksDB may have written is being read: numbers out of bounds become the nearest that are not.
     pub adopting: bool,
+    /// Unsupported options become warnings instead of errors, and have no effect.
+    pub ignore_unsupported: bool,
+    /// Unsupported options are kept. The caller has them refused later, by [`review`](super::kept::review).
+    pub defers_refusal: bool,
     /// The database is open: rows that are [`Change::Fixed`] are refused.
     pub running: bool,
-    /// Known options that cannot be honoured and differ from RocksDB's default, and unknown names that were skipped.
+    /// Options that have no effect, or another than they say, and unknown names that were skipped.
     pub warnings: Vec<String>,
 }
 
@@ -107,6 +114,11 @@ pub trait Setting {
 
     /// What bounds are compared with.
     fn number(&self) -> Option<f64> {
+        None
+    }
+
+    /// What is done instead, where the value is taken and has another meaning here.
+    fn remark(&self) -> Option<String> {
         None
     }
 
@@ -141,6 +153,16 @@ pub trait OptionGroup {
 
     /// Names that RocksDB accepts here and Spillway has no use for.
     fn unhonoured(&self) -> &'static [Unhonoured];
+
+    /// What was set and has no effect.
+    fn kept(&self) -> &Kept;
+
+    fn kept_mut(&mut self) -> &mut Kept;
+
+    /// Whether the caller supplied the object that an unhonoured option names.
+    fn has_supplied(&self, _name: &str, _text: &str) -> bool {
+        false
+    }
 }
 
 /// A row as documentation shows it.
@@ -191,7 +213,7 @@ macro_rules! row_name {
 macro_rules! option_table {
     (
         $(#[doc = $about:literal])+
-        struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr;
+        struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr $(, supplied: $supplied:expr)?;
         $(
             $(#[doc = $doc:literal])+
             $field:ident $(as $name:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
@@ -203,11 +225,13 @@ macro_rules! option_table {
         pub struct $Group {
             $( $(#[doc = $doc])+ pub $field: $type, )+
             $($( $(#[doc = $side_doc])+ pub $side: $side_type, )+)?
+            /// What was set and has no effect, for getters and the event log.
+            pub kept: $crate::options::kept::Kept,
         }
 
         impl Default for $Group {
             fn default() -> Self {
-                $Group { $( $field: $default, )+ $($( $side: $side_default, )+)? }
+                $Group { $( $field: $default, )+ $($( $side: $side_default, )+)? kept: Default::default() }
             }
         }
 
@@ -236,6 +260,19 @@ macro_rules! option_table {
             fn unhonoured(&self) -> &'static [$crate::options::known::Unhonoured] {
                 $unhonoured
             }
+
+            fn kept(&self) -> &$crate::options::kept::Kept {
+                &self.kept
+            }
+
+            fn kept_mut(&mut self) -> &mut $crate::options::kept::Kept {
+                &mut self.kept
+            }
+
+            $(fn has_supplied(&self, name: &str, text: &str) -> bool {
+                let supplied: fn(&$Group, &str, &str) -> bool = $supplied;
+                supplied(self, name, text)
+            })?
         }
 
         impl std::fmt::Debug for $Group {

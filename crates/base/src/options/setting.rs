@@ -185,7 +185,7 @@ impl Setting for Option<Arc<dyn MergeOperator>> {
         }
         match self {
             Some(supplied) if supplied.name() == id => Ok(()),
-            _ => Err(Error::invalid_argument(format!(
+            _ => Err(Error::unsupported(format!(
                 "merge operator `{id}` is unknown; supply it in FamilyOptions before loading"
             ))),
         }
@@ -218,7 +218,7 @@ impl Setting for Option<Arc<dyn PrefixExtractor>> {
         }
         match self {
             Some(supplied) if supplied.name() == name => Ok(()),
-            _ => Err(Error::invalid_argument(format!(
+            _ => Err(Error::unsupported(format!(
                 "prefix extractor `{name}` is unknown; write fixed:N or capped:N, or supply it in FamilyOptions before loading"
             ))),
         }

@@ -5,7 +5,9 @@
 //! is text, so that nested groups keep theirs.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::row::{Bounds, Change, Load, OptionGroup, Row, Setting};
+use crate::options::kept;
+use crate::options::known::{Changes, IGNORE_UNSUPPORTED, Unhonoured};
+use crate::options::row::{Bounds, Change, Home, Load, OptionGroup, Row, Setting};
 use crate::options::suggest::nearest;
 
 /// Deepest nesting of braces; nothing in RocksDB goes beyond three.
@@ -143,36 +145,62 @@ pub(crate) fn unescape(text: &str) -> String {
 /// # Errors
 /// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
-    if let Some((row, setting)) = group.find_mut(name) {
-        return set_row(row, setting, text, load).map_err(|error| error.context(format!("option `{name}`")));
+    if group.find_mut(name).is_some() {
+        return set_row(group, name, text, load).map_err(|error| error.context(format!("option `{name}`")));
     }
     set_unknown(group, name, text, load)
 }
 
-/// Sets the option of a row. The caller names it in errors.
-pub(super) fn set_row(row: &Row, setting: &mut dyn Setting, text: &str, load: &mut Load) -> Result<()> {
+/// Sets the option of a row of `group`. The caller names it in errors.
+pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
+    let Some((row, setting)) = group.find_mut(name) else { return Ok(()) };
     if load.running && row.change == Change::Fixed {
         return Err(Error::invalid_argument("it cannot change while the database is open"));
     }
-    let before = setting.text();
-    let taken = setting.set(text, load);
-    let out_of_bounds = taken.is_ok();
-    let Err(error) = taken.and_then(|()| in_bounds(row.bounds, setting)) else { return Ok(()) };
-    if !load.adopting || !(out_of_bounds || error.kind() == ErrorKind::Unsupported) {
-        return Err(error);
+    let (before, warned) = (setting.text(), load.warnings.len());
+    let taken = setting.set(text, load).and_then(|()| stay_in_bounds(row, setting, text, load));
+    let means_another = match taken {
+        Err(error) if load.ignore_unsupported && error.kind() == ErrorKind::Unsupported => {
+            setting.set(&before, &mut Load::default()).expect("an option's own text is valid");
+            load.warnings.push(format!("{}; {before} is used", error.message()));
+            false
+        }
+        taken => {
+            taken?;
+            load.warnings.extend(setting.remark());
+            load.warnings.len() > warned
+        }
+    };
+    if setting.group().is_some() {
+        return Ok(()); // its members were told of
     }
-    setting.set(&before, load).expect("an option's own text is valid");
-    load.warnings.push(format!("option `{}`: {}; {before} is used", row.name, error.message()));
+    load.warnings.iter_mut().skip(warned).for_each(|warning| *warning = format!("option `{name}`: {warning}"));
+    match means_another {
+        true => group.kept_mut().set(name, text),
+        false => group.kept_mut().remove(name),
+    }
     Ok(())
 }
 
-/// What becomes of an option that no row has: a warning where RocksDB knows it, else an error.
-pub(super) fn set_unknown(group: &dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
+/// Refuses a number out of a row's bounds. One from a file that RocksDB may have written becomes the nearest within.
+fn stay_in_bounds(row: &Row, setting: &mut dyn Setting, text: &str, load: &mut Load) -> Result<()> {
+    let Err(error) = in_bounds(row.bounds, setting) else { return Ok(()) };
+    let number = setting.number().filter(|number| load.adopting && number.is_finite());
+    let Some(number) = number else { return Err(error) };
+    let nearest = number.clamp(row.bounds.min, row.bounds.max).to_string();
+    setting.set(&nearest, &mut Load::default())?;
+    load.warnings.push(format!("`{text}` is out of bounds: {}; {nearest} is used", row.bounds.describe()));
+    Ok(())
+}
+
+/// What becomes of an option that no row has. RocksDB's are kept, or refused where they change what is stored, kept or
+/// found; others are errors.
+pub(super) fn set_unknown(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
+    if name == IGNORE_UNSUPPORTED {
+        return set_flag(&mut load.ignore_unsupported, text);
+    }
     if let Some(unhonoured) = group.unhonoured().iter().find(|unhonoured| unhonoured.name == name) {
-        if !unhonoured.is_default(text) {
-            load.warnings.push(format!("option `{name}={text}` of RocksDB has no effect here"));
-        }
-        return Ok(());
+        return set_unhonoured(group, unhonoured, text, load);
     }
     let title = group.title();
     if load.ignore_unknown_options {
@@ -185,14 +213,36 @@ pub(super) fn set_unknown(group: &dyn OptionGroup, name: &str, text: &str, load:
     Err(Error::invalid_argument(format!("{title} has no option `{name}`{hint}")))
 }
 
+fn set_unhonoured(group: &mut dyn OptionGroup, row: &Unhonoured, text: &str, load: &mut Load) -> Result<()> {
+    let means_nothing = row.is_default(text);
+    match row.changes {
+        Changes::What(_) if means_nothing || group.has_supplied(row.name, text) => group.kept_mut().remove(row.name),
+        Changes::What(_) if load.defers_refusal => group.kept_mut().set(row.name, text),
+        Changes::What(says) if !load.ignore_unsupported => return Err(row.refusal(text, says)),
+        Changes::What(says) => load.warnings.push(format!("option `{}={text}` has no effect: {says}", row.name)),
+        // Of several defaults, a getter tells which.
+        Changes::How if means_nothing && row.defaults.len() == 1 => group.kept_mut().remove(row.name),
+        Changes::How => {
+            group.kept_mut().set(row.name, text);
+            if !means_nothing {
+                load.warnings.push(format!("option `{}={text}` of RocksDB has no effect here", row.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a truth value.
+pub(super) fn set_flag(flag: &mut bool, text: &str) -> Result<()> {
+    flag.set(text, &mut Load::default()).map_err(|error| error.context(format!("option `{IGNORE_UNSUPPORTED}`")))
+}
+
 fn in_bounds(bounds: Bounds, setting: &dyn Setting) -> Result<()> {
     match setting.number() {
         Some(number) if !bounds.contains(number) => {
             let text = setting.text();
-            Err(match bounds.describe() {
-                _ if setting.kind() == "bool" => Error::unsupported(format!("`{text}` is not supported")),
-                range => Error::invalid_argument(format!("`{text}` is out of bounds: {range}")),
-            })
+            let range = bounds.describe();
+            Err(Error::invalid_argument(format!("`{text}` is out of bounds: {range}")))
         }
         _ => Ok(()),
     }
@@ -210,14 +260,19 @@ pub(crate) fn check_bounds(group: &dyn OptionGroup) -> Result<()> {
 
 /// Sets every option that `text` names, in its order. After an error those before it are set.
 pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) -> Result<()> {
-    pairs(text)?.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
+    let pairs = pairs(text)?;
+    kept::note_ignore(pairs.iter().copied(), load)?;
+    pairs.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
 }
 
 /// Every option of a group, as an option string that [`apply`] reads.
 pub fn print(group: &dyn OptionGroup) -> String {
     let mut text = String::new();
     for (row, setting) in group.settings() {
-        text.push_str(&format!("{}={};", row.name, setting.text()));
+        if row.home != Home::Unwritten {
+            text.push_str(&format!("{}={};", row.name, setting.text()));
+        }
     }
+    kept::written(group).iter().for_each(|(name, value)| text.push_str(&format!("{name}={value};")));
     text
 }

@@ -35,8 +35,8 @@ option_table! {
     partition_filters: bool = false, ANY, RocksDb, Fixed;
     /// Puts whole keys into the filter, not only prefixes.
     whole_key_filtering: bool = true, ANY, RocksDb, Fixed;
-    /// Version of the table format written; newer ones are read.
-    format_version: u32 = 5, within(2.0, 5.0), RocksDb, Fixed;
+    /// Version of the table format. Above 5, 5 is written; those up to 7 are read.
+    format_version: u32 = 5, within(2.0, 7.0), RocksDb, Fixed;
     /// Keeps index and filter blocks in the block cache instead of for as long as the table is open.
     cache_index_and_filter_blocks: bool = false, ANY, RocksDb, Fixed;
     /// With that, keeps those of level 0 from being evicted.
@@ -49,8 +49,6 @@ option_table! {
     block_cache: usize = 32 << 20, ANY, Spillway, Fixed;
     /// Decompresses every block right after compressing it, and compares.
     verify_compression: bool = false, ANY, RocksDb, Fixed;
-    /// Pads blocks to pages; not implemented.
-    block_align: bool = false, within(0.0, 0.0), RocksDb, Fixed;
 }
 
 nested_group!(TableOptions);

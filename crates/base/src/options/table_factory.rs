@@ -15,6 +15,9 @@ use crate::options::tree::{Content, Node, Syntax};
 /// Levels that have a writer of their own at most; as many as there can be levels.
 const LEVEL_WRITERS_MAX: usize = 64;
 
+/// RocksDB's other formats.
+const INSTEAD_BLOCK_BASED: [&str; 2] = ["PlainTable", "CuckooTable"];
+
 /// What a family's tables are written as.
 ///
 /// As an option: `SingleFastTable`, `ToplingZipTable:{"sampleRatio":0.01}`, `{id=ToplingZipTable;sampleRatio=0.01;}`, or by
@@ -70,6 +73,10 @@ impl TableFactory {
 
     /// The choice of a class. `at` is what is to blame where it has no such name or lacks a parameter.
     fn of_class(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<TableFactory> {
+        if let Some(what) = INSTEAD_BLOCK_BASED.iter().find(|other| **other == name) {
+            load.warnings.push(format!("`{what}` is neither read nor written; BlockBasedTable is used"));
+            return Ok(TableKind::BlockBased.into());
+        }
         if !dispatcher::NAMES.contains(&name) {
             return Ok(written(at, name, params, load)?.into());
         }

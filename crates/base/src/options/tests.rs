@@ -14,7 +14,7 @@ const BY_7_8: &str = include_str!("testdata/OPTIONS-7.8.3");
 const BY_11_9: &str = include_str!("testdata/OPTIONS-11.9.0");
 
 /// Names that RocksDB 7.8 knows and writes only when they are set.
-const UNWRITTEN_BY_7_8: [&str; 2] = ["wal_dir", "compression_per_level"];
+const UNWRITTEN_BY_7_8: [&str; 3] = ["wal_dir", "db_log_dir", "compression_per_level"];
 
 fn read(text: &str) -> crate::Result<(OptionsFile, Vec<String>)> {
     OptionsFile::read(text, DbOptions::default(), &|_| FamilyOptions::default(), false)
@@ -26,12 +26,14 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
         "comparator" => &["rocksdb.ReverseBytewiseComparator"],
         "merge_operator" => &["{id=StringAppendOperator;delimiter=\\;;}"],
         "prefix_extractor" => &["rocksdb.FixedPrefix.8"],
+        "compaction_style" => &[], // taken for another, and says so
         "filter_policy" => &["bloomfilter:9.5:false"],
         "compression_per_level" => &["kNoCompression:kZSTD"],
         "compression_opts" => &["{window_bits=-12;level=3;max_dict_bytes=4096;zstd_max_train_bytes=1;}"],
         "table_factory" => &["ToplingZipTable\\:\\{\"builderMinLevel\"\\:2\\}"],
         "memtable_factory" => &["cspp\\:\\{\"mem_cap\"\\:\"16G\\;#\"\\}"],
-        "wal_dir" => &["\\ a\\;b \\#\\{\\n"],
+        "ignore_unsupported_options" => &[], // never written
+        "wal_dir" | "db_log_dir" => &["\\ a\\;b \\#\\{\\n"],
         "block_based_table_factory" => &[], // changed as a group of its own
         _ => &[
             "true",
@@ -48,6 +50,7 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
             "kDataBlockBinaryAndHash",
             "kAbsoluteConsistency",
             "kLow",
+            "WARN_LEVEL",
         ],
     };
     let takes = |text: &str| string::set(&mut G::default(), row.name, text, &mut Load::default()).is_ok();
@@ -85,7 +88,7 @@ fn changed_family() -> FamilyOptions {
     let (mut family, unchangeable) = changed::<FamilyOptions>();
     assert_eq!(unchangeable, ["compaction_style", "block_based_table_factory"]);
     let (table, unchangeable) = changed::<TableOptions>();
-    assert_eq!(unchangeable, ["block_align"]);
+    assert_eq!(unchangeable, Vec::<&str>::new());
     family.table = table;
     family
 }
@@ -111,7 +114,7 @@ fn round_trips<G: OptionGroup + Default + Clone>(group: &G) {
 #[test]
 fn every_row_round_trips_through_strings_and_documents() {
     let (db, unchangeable) = changed::<DbOptions>();
-    assert_eq!(unchangeable, Vec::<&str>::new());
+    assert_eq!(unchangeable, ["ignore_unsupported_options"]);
     round_trips(&db);
     round_trips(&DbOptions::default());
     round_trips(&changed_family());
@@ -152,9 +155,9 @@ fn files_of_rocksdb_are_read_without_a_name_left_over() {
     assert!(!file.family("default").expect("there").level_compaction_dynamic_level_bytes);
 
     let (file, warnings) = read(BY_11_9).expect("11.9");
-    assert_eq!(warnings.len(), 2, "one for each family: {warnings:?}");
-    assert!(warnings.iter().all(|warning| warning.contains("format_version") && warning.contains("5 is used")));
-    let family = file.family("default").expect("there");
+    assert_eq!(warnings, Vec::<String>::new());
+    let mut family = file.family("default").expect("there").clone();
+    assert_eq!(family.settle(), ["format_version lowered from 7 to 5"]);
     assert_eq!(family.merge_operator.as_ref().expect("set").name(), "UInt64AddOperator");
     assert_eq!(family.compression, CompressionKind::Lz4);
     assert!(file.db.avoid_flush_during_shutdown && family.disable_auto_compactions);
@@ -169,7 +172,7 @@ fn what_cannot_be_honoured_is_told() {
     assert_eq!(direct.len(), 1);
     assert!(direct[0].contains("`use_direct_reads=true`") && direct[0].starts_with("line "), "{direct:?}");
     let ribbon = told("filter_policy=nullptr", "filter_policy=ribbonfilter:10:0");
-    assert!(ribbon[0].contains("read but not written"), "{ribbon:?}");
+    assert!(ribbon[0].contains("bloomfilter:10:false is used"), "{ribbon:?}");
     let nested = told("level=32767;use_zstd_dict_trainer=true;strategy=0", "level=5;strategy=2");
     assert!(nested.iter().any(|warning| warning.contains("strategy=2")), "{nested:?}");
 
@@ -228,9 +231,9 @@ fn malformed_strings_are_refused_and_change_nothing() {
         "compression=kBZip2Compression",
         "compression_opts=1:2",
         "max_bytes_for_level_multiplier=NaN",
-        "block_based_table_factory={block_align=true}",
-        "block_based_table_factory={format_version=6}",
-        "block_based_table_factory={filter_policy=ribbonfilter:10}",
+        "enable_blob_files=true",
+        "ignore_unsupported_options=maybe",
+        "block_based_table_factory={format_version=8}",
         "block_based_table_factory={block_size=1M}x",
         "memtable_factory={{{{{{{{{{{{{{{{{{{{}}}}}}}}}}}}}}}}}}}}",
     ] {
@@ -343,7 +346,7 @@ fn damaged_files_are_errors_or_less_options_but_never_panics() {
         "[CFOptions a]",
         "a=1",
         "[DBOptions]\nx",
-        "[TableOptions/PlainTable \"a\"]",
+        "[TableOptions/CuteTable \"a\"]",
         "[CFOptions \"a\"]\n[CFOptions \"a\"]",
         "[TableOptions/BlockBasedTable \"a\"]",
         "[Version]\noptions_file_version=2.0",
@@ -351,4 +354,127 @@ fn damaged_files_are_errors_or_less_options_but_never_panics() {
         let error = read(bad).expect_err(bad);
         assert!(error.message().starts_with("line "), "{bad}: {error}");
     }
+}
+
+/// A value that no version of RocksDB has by default.
+fn off_default(row: &known::Unhonoured) -> &'static str {
+    match row.defaults.first() {
+        Some(&"true") if !row.defaults.contains(&"false") => "false",
+        Some(&("true" | "false")) => "other",
+        Some(default) if default.parse::<f64>().is_ok() => "77",
+        _ => "Other",
+    }
+}
+
+/// How a document names an option of a group, alone.
+fn document(title: &str, name: &str, text: &str, flag: bool) -> String {
+    let accepted = if flag { ", \"ignore_unsupported_options\": true" } else { "" };
+    match title {
+        "DBOptions" => format!("{{\"{name}\": \"{text}\"{accepted}}}"),
+        "CFOptions" => format!("{{\"{name}\": \"{text}\"{accepted}}}"),
+        "BlockBasedTable" => format!("{{\"block_based_table_factory\": {{\"{name}\": \"{text}\"}}{accepted}}}"),
+        _ => format!("{{\"compression_opts\": {{\"{name}\": \"{text}\"}}{accepted}}}"),
+    }
+}
+
+fn option_text(title: &str, name: &str, text: &str) -> String {
+    match title {
+        "BlockBasedTable" => format!("block_based_table_factory={{{name}={text}}}"),
+        "compression_opts" => format!("compression_opts={{{name}={text}}}"),
+        _ => format!("{name}={text}"),
+    }
+}
+
+/// What every door makes of an option: an option string, a document in both syntaxes, an OPTIONS file.
+fn through_all_doors(title: &str, name: &str, text: &str, flag: bool) -> Vec<crate::Result<Vec<String>>> {
+    fn doors<G: OptionGroup + Default + Clone>(string: &str, document: &str) -> Vec<crate::Result<Vec<String>>> {
+        let json = apply_document(&mut G::default(), document, Syntax::Json);
+        vec![apply_string(&mut G::default(), string), json, apply_document(&mut G::default(), document, Syntax::Yaml)]
+    }
+    let option = option_text(title, name, text);
+    let accepted = if flag { format!("{option};ignore_unsupported_options=true") } else { option.clone() };
+    let document = document(title, name, text, flag);
+    let section = if title == "DBOptions" { "[DBOptions]" } else { "[CFOptions \"default\"]" };
+    let start = DbOptions { ignore_unsupported_options: flag, ..DbOptions::default() };
+    let file = OptionsFile::read(&format!("{section}\n{option}\n"), start, &|_| FamilyOptions::default(), false);
+    let mut outcomes = match title {
+        "DBOptions" => doors::<DbOptions>(&accepted, &document),
+        _ => doors::<FamilyOptions>(&accepted, &document),
+    };
+    outcomes.push(file.map(|(_, warnings)| warnings));
+    outcomes
+}
+
+/// The rule: what changes what is stored, kept or found is refused by every door, and passes with the flag; what changes
+/// only how is taken by every door, told of, and kept.
+#[test]
+fn nothing_is_silent_whatever_the_row_and_the_door() {
+    let groups: [(&str, &[known::Unhonoured]); 4] = [
+        ("DBOptions", known::DB),
+        ("CFOptions", known::FAMILY),
+        ("BlockBasedTable", known::TABLE),
+        ("compression_opts", known::COMPRESSION),
+    ];
+    for (title, rows) in groups {
+        for row in rows {
+            let text = off_default(row);
+            let silent = row.defaults.is_empty(); // means nothing by itself
+            let refused = matches!(row.changes, known::Changes::What(_));
+            for outcome in through_all_doors(title, row.name, text, false) {
+                match outcome {
+                    Err(error) => {
+                        assert!(refused && error.kind() == ErrorKind::Unsupported, "{}: {error}", row.name);
+                        let message = error.message();
+                        assert!(message.contains(row.name) && message.contains(known::IGNORE_UNSUPPORTED), "{message}");
+                    }
+                    Ok(warnings) => {
+                        assert!(!refused, "{} is passed over", row.name);
+                        assert_eq!(warnings.len(), usize::from(!silent), "{}: {warnings:?}", row.name);
+                    }
+                }
+            }
+            for outcome in through_all_doors(title, row.name, text, true) {
+                let warnings = outcome.expect(row.name);
+                assert_eq!(warnings.len(), usize::from(!silent), "{}: {warnings:?}", row.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_is_told_at_every_opening_and_written() {
+    let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
+    let text = "use_fsync=true;compaction_pri=kRoundRobin;compaction_style=kCompactionStyleUniversal;compression_opts=\
+                {parallel_threads=4};block_based_table_factory={filter_policy=ribbonfilter:9.5;index_shortening=\
+                kNoShortening}";
+    let said = apply_both(&mut db, &mut family, text).expect("only how");
+    assert_eq!(said.len(), 6, "{said:?}");
+    assert_eq!(db.kept.get("use_fsync"), Some("true"));
+    assert_eq!(family.table.filter_policy, FilterPolicy::bloom(9.5));
+    assert_eq!(kept::review(&db, false).expect("only how").len(), 1);
+    let told = kept::review(&family, false).expect("only how");
+    assert_eq!(told.len(), 5, "{told:?}");
+
+    let file = ini::write(&db, &[("default", &family)], Audience::Spillway);
+    let (back, _) = read(&file).expect("its own");
+    assert_eq!(back.db.kept, db.kept);
+    let back = back.family("default").expect("there");
+    assert_eq!(back.table.kept.get("index_shortening"), Some("kNoShortening"));
+    assert_eq!((&back.kept, &back.compression_opts.kept), (&family.kept, &family.compression_opts.kept));
+    let exported = ini::write(&db, &[("default", &family)], Audience::RocksDb);
+    assert!(!exported.contains("index_shortening") && !exported.contains("kRoundRobin"));
+}
+
+#[test]
+fn what_a_setter_kept_is_refused_when_it_is_reviewed() {
+    let mut family = FamilyOptions::default();
+    family.kept.set("compression", "kBZip2Compression");
+    let error = kept::review(&family, false).expect_err("bzip2 is not written");
+    assert!(error.message().contains("option `compression`") && error.message().contains("kZSTD"), "{error}");
+    assert_eq!(kept::review(&family, true).expect("accepted").len(), 1);
+    let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
+    keep_both(&mut db, &mut family, "atomic_flush=true;enable_blob_files=true").expect("kept");
+    assert_eq!((db.kept.get("atomic_flush"), family.kept.get("enable_blob_files")), (Some("true"), Some("true")));
+    assert!(kept::review(&db, false).is_err() && kept::review(&family, false).is_err());
+    assert_eq!(ini::write(&db, &[("default", &family)], Audience::Spillway).find("blob_files"), None);
 }

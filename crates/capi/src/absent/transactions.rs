@@ -8,7 +8,7 @@ use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles, of_nothing};
 use crate::database::FamilyHandle;
 use crate::options::Options;
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 
 const TRANSACTIONS: Absent = Absent("transactions");
 
@@ -37,6 +37,8 @@ pub struct OptimisticSettings {
 }
 
 handles!(TransactionDb, OptimisticDb, DbSettings, TransactionSettings, OptimisticSettings);
+
+keeps_numbers!(DbSettings, TransactionSettings, OptimisticSettings);
 
 settings! { DbSettings, "rocksdb_transactiondb_options_";
     default_lock_timeout: i64 = 1000;

@@ -7,7 +7,7 @@
 /// NAME: type in C [| ...] = RocksDB's default;                                       one that is only kept
 /// ```
 ///
-/// The handle has a field `kept`.
+/// The handle is one that `Keeps` numbers.
 macro_rules! settings {
     ($Handle:ty, $prefix:literal; $($rest:tt)+) => {
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)+);
@@ -18,14 +18,32 @@ macro_rules! rows {
     ($Handle:ty, $prefix:literal;) => {};
     ($Handle:ty, $prefix:literal; $name:ident: $set:ty $(| $get:ty)? => $field:ident $(. $inner:ident)*; $($rest:tt)*) => {
         $crate::boundary::settings::accessors!($Handle, $prefix, $name, $set, $crate::boundary::settings::first!($($get,)? $set),
-            |handle, value| handle.kept.set_field(stringify!($name), &mut handle.$field$(.$inner)*, value),
-            |handle| handle.kept.field(stringify!($name), &handle.$field$(.$inner)*));
+            |handle, value| {
+                let number = $crate::options::number::CNumber::number(value);
+                let taken = $crate::options::number::Field::take(&mut handle.$field$(.$inner)*, number);
+                $crate::options::kept::Keeps::keep_field(handle, stringify!($name), number, taken);
+            },
+            |handle| {
+                let kept = $crate::options::kept::Keeps::kept(handle, stringify!($name));
+                let number = kept.unwrap_or_else(|| $crate::options::number::Field::number(&handle.$field$(.$inner)*));
+                $crate::options::number::CNumber::of(number)
+            });
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)*);
     };
     ($Handle:ty, $prefix:literal; $name:ident: $set:ty $(| $get:ty)? = $default:expr; $($rest:tt)*) => {
         $crate::boundary::settings::accessors!($Handle, $prefix, $name, $set, $crate::boundary::settings::first!($($get,)? $set),
-            |handle, value| handle.kept.set::<$set>(stringify!($name), value, $default),
-            |handle| handle.kept.get(stringify!($name), $default as $crate::boundary::settings::first!($($get,)? $set)));
+            |handle, value| {
+                let default: $set = $default;
+                let numbers = [value, default].map($crate::options::number::CNumber::number);
+                $crate::options::kept::Keeps::keep(handle, stringify!($name), numbers[0], numbers[1]);
+            },
+            |handle| {
+                let kept = $crate::options::kept::Keeps::kept(handle, stringify!($name));
+                kept.map_or(
+                    $default as $crate::boundary::settings::first!($($get,)? $set),
+                    $crate::options::number::CNumber::of,
+                )
+            });
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)*);
     };
 }

@@ -20,17 +20,18 @@ use crate::text::{path, utf8};
 use crate::ttl::Stamps;
 
 /// Brings numbers that are out of bounds to the nearest that is not: C's setters cannot refuse any, and RocksDB does the
-/// same.
+/// same. What was asked for is kept: the open tells of it.
 fn clamp(group: &mut (impl OptionGroup + Clone)) {
     let mut changes = Vec::new();
     for (row, setting) in group.settings() {
         if let Some(number) = setting.number().filter(|number| !row.bounds.contains(*number)) {
-            changes.push(format!("{}={}", row.name, number.clamp(row.bounds.min, row.bounds.max)));
+            let nearest = number.clamp(row.bounds.min, row.bounds.max);
+            changes.push((row.name, setting.text(), format!("{}={nearest}", row.name)));
         }
     }
-    for change in changes {
+    for (name, asked, change) in changes {
         match apply_string(group, &change) {
-            Ok(_) => tracing::warn!(change, "an option was out of bounds"),
+            Ok(_) => group.kept_mut().set(name, &asked),
             Err(error) => tracing::warn!(change, %error, "an option is out of bounds"),
         }
     }

@@ -16,7 +16,7 @@ use crate::database::families::NO_TTL;
 use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::options::kept::Kept;
+use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// Which tables there are, and by which comparator their keys are sorted.
@@ -43,6 +43,8 @@ pub struct ImportSettings {
 }
 
 handles!(Exported, NewFile, ImportSettings);
+
+keeps_numbers!(ImportSettings);
 
 settings! { ImportSettings, "rocksdb_import_column_family_options_";
     move_files: c_uchar => move_files;

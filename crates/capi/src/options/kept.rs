@@ -1,39 +1,40 @@
-//! Values of options that have no effect here: they are kept, so that a caller who asks gets what was set, and warned
-//! about once, as options files are.
+//! Values of options that have no effect here, or that an option of ours cannot have: they are kept, so that a caller who
+//! asks gets what was set. Those of a database and its families lie with the options themselves, where option strings put
+//! theirs too: opening a database tells of them in the event log, or refuses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use spillway::options::known;
 
-use super::number::{CNumber, Field, Number};
+use super::number::Number;
 
-/// The values that one handle keeps, by the names that C has for them.
-#[derive(Clone, Default)]
+/// What setters and getters of a handle keep numbers in, by the names that C has for them.
+pub trait Keeps {
+    /// Keeps a value of an option that has no effect; `default` is RocksDB's.
+    fn keep(&mut self, name: &'static str, number: Number, default: Number);
+
+    /// Notes what was set of an option of ours: whether it was `taken` as it is.
+    fn keep_field(&mut self, name: &'static str, number: Number, taken: bool);
+
+    fn kept(&self, name: &'static str) -> Option<Number>;
+}
+
+/// The values of a handle that no database takes over.
+#[derive(Clone, Debug, Default)]
 pub struct Kept(BTreeMap<&'static str, Number>);
 
-impl Kept {
-    pub fn get<C: CNumber>(&self, name: &str, default: C) -> C {
-        self.0.get(name).map_or(default, |&number| C::of(number))
-    }
-
-    /// Keeps a value that differs from what happens anyway, which is `default`.
-    pub fn set<C: CNumber>(&mut self, name: &'static str, value: C, default: C) {
-        let number = value.number();
-        if number == default.number() {
+impl Keeps for Kept {
+    fn keep(&mut self, name: &'static str, number: Number, default: Number) {
+        if number == default {
             self.0.remove(name);
             return;
         }
         self.0.insert(name, number);
-        if !is_rocksdbs_default(name, number) {
-            warn(name, &number.text(false));
-        }
+        warn(name, &number.text(false));
     }
 
-    /// Sets an option of ours; what it cannot have is kept beside it.
-    pub fn set_field<C: CNumber>(&mut self, name: &'static str, field: &mut impl Field, value: C) {
-        let number = value.number();
-        if field.take(number) {
+    fn keep_field(&mut self, name: &'static str, number: Number, taken: bool) {
+        if taken {
             self.0.remove(name);
         } else {
             self.0.insert(name, number);
@@ -41,19 +42,38 @@ impl Kept {
         }
     }
 
-    pub fn field<C: CNumber>(&self, name: &str, field: &impl Field) -> C {
-        C::of(self.0.get(name).copied().unwrap_or_else(|| field.number()))
+    fn kept(&self, name: &'static str) -> Option<Number> {
+        self.0.get(name).copied()
     }
 }
 
-/// Whether some version of RocksDB has that default, so that nobody needs to hear of it.
-fn is_rocksdbs_default(name: &str, number: Number) -> bool {
-    let mut rows = [known::DB, known::FAMILY, known::TABLE].into_iter().flatten();
-    rows.find(|row| row.name == name)
-        .is_some_and(|row| row.is_default(&number.text(true)) || row.is_default(&number.text(false)))
+/// Handles whose field `kept` keeps numbers for themselves alone.
+macro_rules! keeps_numbers {
+    ($($Handle:ty),+ $(,)?) => {$(
+        impl $crate::options::kept::Keeps for $Handle {
+            fn keep(
+                &mut self,
+                name: &'static str,
+                number: $crate::options::number::Number,
+                default: $crate::options::number::Number,
+            ) {
+                self.kept.keep(name, number, default);
+            }
+
+            fn keep_field(&mut self, name: &'static str, number: $crate::options::number::Number, taken: bool) {
+                self.kept.keep_field(name, number, taken);
+            }
+
+            fn kept(&self, name: &'static str) -> Option<$crate::options::number::Number> {
+                self.kept.kept(name)
+            }
+        }
+    )+};
 }
 
-/// Says once for each name that an option has no effect.
+pub(crate) use keeps_numbers;
+
+/// Says once for each name that something has no effect which no database hears of.
 pub fn warn(name: &'static str, value: &str) {
     static SAID: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     if SAID.lock().insert(name) {

@@ -35,7 +35,8 @@ fn newest_text(vfs: &dyn Vfs, dir: &Path) -> Result<String, Failure> {
 }
 
 /// What names an object that a caller may have made.
-const OBJECTS: [&str; 3] = ["comparator", "merge_operator", "prefix_extractor"];
+const OBJECTS: [&str; 5] =
+    ["comparator", "merge_operator", "prefix_extractor", "compaction_filter", "compaction_filter_factory"];
 
 /// Whether a line names an object that is not built in.
 fn is_callers_object(line: &str) -> bool {
@@ -104,8 +105,7 @@ fallible! {
         let vfs = env.env().vfs();
         let text = without_callers_objects(&newest_text(&*vfs, path(dir))?);
         let new_family = |_: &str| FamilyOptions::default();
-        let (file, warnings) = OptionsFile::read(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
-        warnings.iter().for_each(|warning| tracing::warn!(warning, "options"));
+        let (file, _) = OptionsFile::read_keeping(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
         loaded.set(file, env, cache);
         Ok(())
     }

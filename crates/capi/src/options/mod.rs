@@ -2,6 +2,7 @@
 
 mod database_rows;
 mod family_rows;
+mod homes;
 pub mod kept;
 mod latest;
 pub mod number;
@@ -30,9 +31,8 @@ use crate::memory::WriteBufferManager;
 pub struct Options {
     pub db: DbOptions,
     pub family: FamilyOptions,
-    pub kept: Kept,
-    /// What block-based table options keep, so that setting these options again does not lose it.
-    pub table_kept: Kept,
+    /// Of options that only C has.
+    numbers: Kept,
     pub block_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,

@@ -2,8 +2,9 @@
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 
+use spillway::options::row::{Load, Setting};
 use spillway::options::{
-    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, WalRecoveryMode,
+    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode,
 };
 
 /// A value between C's type and the option's.
@@ -26,6 +27,21 @@ impl Number {
             Number::Integer(number) => number as f64,
             Number::Real(number) => number,
         }
+    }
+
+    /// A number as option strings have it; a suffix multiplies.
+    pub fn parse(text: &str) -> Option<Number> {
+        match text {
+            "true" => return Some(Number::Integer(1)),
+            "false" => return Some(Number::Integer(0)),
+            _ => {}
+        }
+        let mut integer = 0u64;
+        if text.starts_with('-') {
+            return text.parse().ok().map(Number::Integer).or_else(|| text.parse().ok().map(Number::Real));
+        }
+        let parsed = integer.set(text, &mut Load::default());
+        parsed.ok().map(|()| Number::Integer(integer.into())).or_else(|| text.parse().ok().map(Number::Real))
     }
 
     /// As option strings have it: truth values are words there.
@@ -84,7 +100,7 @@ impl CNumber for c_double {
 pub trait Field {
     fn number(&self) -> Number;
 
-    /// False where the option cannot have that value; it stays as it was.
+    /// False where the option cannot have that value: of numbers it has the nearest then, else it stays as it was.
     #[must_use]
     fn take(&mut self, number: Number) -> bool;
 }
@@ -108,11 +124,9 @@ macro_rules! integer_fields {
             }
 
             fn take(&mut self, number: Number) -> bool {
-                let taken = <$type>::try_from(number.integer());
-                taken.is_ok_and(|taken| {
-                    *self = taken;
-                    true
-                })
+                let whole = number.integer();
+                *self = whole.clamp(<$type>::MIN as i128, <$type>::MAX as i128) as $type;
+                *self as i128 == whole
             }
         }
     )+};
@@ -151,4 +165,4 @@ macro_rules! named {
     )+};
 }
 
-named!(ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, WalRecoveryMode);
+named!(ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode);

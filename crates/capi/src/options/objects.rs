@@ -4,11 +4,13 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use spillway::metrics::Statistics;
+use spillway::options::kept::Kept as Texts;
 use spillway::options::{CompressionKind, CompressionList};
 use spillway::{UserOrder, merge};
 
 use super::Options;
-use super::kept::warn;
+use super::homes::words;
+use super::kept::Keeps;
 use super::number::{CNumber, Field};
 use super::styles::Cuckoo;
 use crate::boundary::array::{Array, Count};
@@ -29,16 +31,23 @@ impl Options {
         self.statistics.lock().clone()
     }
 
-    /// A compression by level; what is not written counts as none.
+    /// A compression by level. A list with one that is not written is refused when a database is opened.
     fn set_compressions(&mut self, numbers: &[c_int]) {
+        let mut all_taken = true;
         let kind = |&number: &c_int| {
             let mut kind = CompressionKind::None;
-            if !kind.take(number.number()) {
-                warn("compression_per_level", &number.to_string());
-            }
+            all_taken &= kind.take(number.number());
             kind
         };
         self.family.compression_per_level = CompressionList(numbers.iter().map(kind).collect());
+        self.family.kept.remove("compression_per_level");
+        if !all_taken {
+            let words = words("compression").unwrap_or_default();
+            let word =
+                |number: &c_int| words.iter().find(|(known, _)| *known == i128::from(*number)).map(|(_, word)| *word);
+            let list: Vec<_> = numbers.iter().map(|number| word(number).unwrap_or("unknown")).collect();
+            self.family.kept.set("compression_per_level", &list.join(":"));
+        }
     }
 }
 
@@ -84,28 +93,20 @@ export! {
         options.write_buffer_manager = manager.cloned();
     }
 
-    fn rocksdb_options_set_row_cache(_options: &mut Options, cache: Option<&Cache>) {
-        if cache.is_some() {
-            warn("row_cache", "LRUCache");
-        }
+    fn rocksdb_options_set_row_cache(options: &mut Options, cache: Option<&Cache>) {
+        keep_if(&mut options.db.kept, "row_cache", cache.map(|_| "LRUCache".to_owned()));
     }
 
-    fn rocksdb_options_set_blob_cache(_options: &mut Options, cache: Option<&Cache>) {
-        if cache.is_some() {
-            warn("blob_cache", "LRUCache");
-        }
+    fn rocksdb_options_set_blob_cache(options: &mut Options, cache: Option<&Cache>) {
+        keep_if(&mut options.family.kept, "blob_cache", cache.map(|_| "LRUCache".to_owned()));
     }
 
-    fn rocksdb_options_set_ratelimiter(_options: &mut Options, limiter: Option<&RateLimiter>) {
-        if let Some(limiter) = limiter {
-            warn("rate_limiter_bytes_per_sec", &limiter.bytes_per_second().to_string());
-        }
+    fn rocksdb_options_set_ratelimiter(options: &mut Options, limiter: Option<&RateLimiter>) {
+        let rate = limiter.map(|limiter| limiter.bytes_per_second().to_string());
+        keep_if(&mut options.db.kept, "rate_limiter_bytes_per_sec", rate);
     }
 
     fn rocksdb_options_set_info_log(options: &mut Options, logger: Option<&Logger>) {
-        if logger.is_some() {
-            warn("info_log", "callback");
-        }
         options.info_log = logger.cloned();
     }
 
@@ -122,10 +123,8 @@ export! {
         options.db.wal_dir = dir.to_string_lossy().into_owned();
     }
 
-    fn rocksdb_options_set_db_log_dir(_options: &mut Options, dir: &CStr) {
-        if !dir.is_empty() {
-            warn("db_log_dir", &dir.to_string_lossy());
-        }
+    fn rocksdb_options_set_db_log_dir(options: &mut Options, dir: &CStr) {
+        options.db.db_log_dir = dir.to_string_lossy().into_owned();
     }
 
     fn rocksdb_options_set_compression_per_level(options: &mut Options, levels: Array<c_int>, count: Count) {
@@ -137,6 +136,7 @@ export! {
         let Ok(first) = usize::try_from(first) else { return };
         let compression = options.family.compression;
         let kind = |level| if level < first { CompressionKind::None } else { compression };
+        options.family.kept.remove("compression_per_level");
         options.family.compression_per_level = CompressionList((0..options.family.num_levels).map(kind).collect());
     }
 
@@ -150,42 +150,38 @@ export! {
         let compression = &mut options.family.compression_opts;
         (compression.window_bits, compression.level) = (window_bits, level);
         compression.max_dict_bytes = u32::try_from(max_dict_bytes).unwrap_or(0);
-        if strategy != 0 {
-            warn("strategy", &strategy.to_string());
-        }
+        keep_if(&mut compression.kept, "strategy", (strategy != 0).then(|| strategy.to_string()));
     }
 
     fn rocksdb_options_set_bottommost_compression_options(
-        _options: &mut Options,
+        options: &mut Options,
         window_bits: c_int,
         level: c_int,
         strategy: c_int,
         max_dict_bytes: c_int,
         enabled: bool,
     ) {
-        if enabled {
-            let text = format!("{window_bits}:{level}:{strategy}:{max_dict_bytes}");
-            warn("bottommost_compression_opts", &text);
-        }
+        let text = format!("{window_bits}:{level}:{strategy}:{max_dict_bytes}");
+        keep_if(&mut options.family.kept, "bottommost_compression_opts", enabled.then_some(text));
     }
 
     fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
-        _options: &mut Options,
+        options: &mut Options,
         bytes: c_int,
         enabled: bool,
     ) {
         if enabled {
-            warn("bottommost_compression_opts", &format!("zstd_max_train_bytes={bytes}"));
+            options.family.kept.set("bottommost_compression_opts", &format!("zstd_max_train_bytes={bytes}"));
         }
     }
 
     fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
-        _options: &mut Options,
+        options: &mut Options,
         use_trainer: bool,
         enabled: bool,
     ) {
         if enabled && !use_trainer {
-            warn("bottommost_compression_opts", "use_zstd_dict_trainer=false");
+            options.family.kept.set("bottommost_compression_opts", "use_zstd_dict_trainer=false");
         }
     }
 
@@ -195,47 +191,47 @@ export! {
     }
 
     fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
-        _options: &mut Options,
+        options: &mut Options,
         bytes: u64,
         enabled: bool,
     ) {
         if enabled {
-            warn("bottommost_compression_opts", &format!("max_dict_buffer_bytes={bytes}"));
+            options.family.kept.set("bottommost_compression_opts", &format!("max_dict_buffer_bytes={bytes}"));
         }
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory(
-        _options: &mut Options,
+        options: &mut Options,
         window_size: usize,
         deletions: usize,
     ) {
-        warn("table_properties_collectors", &format!("CompactOnDeletionCollector:{window_size}:{deletions}"));
+        options.family.kept.set(COLLECTORS, &format!("CompactOnDeletionCollector:{window_size}:{deletions}"));
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
-        _options: &mut Options,
+        options: &mut Options,
         window_size: usize,
         deletions: usize,
         ratio: f64,
     ) {
         let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}");
-        warn("table_properties_collectors", &text);
+        options.family.kept.set(COLLECTORS, &text);
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
-        _options: &mut Options,
+        options: &mut Options,
         window_size: usize,
         deletions: usize,
         ratio: f64,
         min_file_size: u64,
     ) {
         let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}:{min_file_size}");
-        warn("table_properties_collectors", &text);
+        options.family.kept.set(COLLECTORS, &text);
     }
 
     /// Tables stay block-based here too.
-    fn rocksdb_options_set_cuckoo_table_factory(_options: &mut Options, _cuckoo: &Cuckoo) {
-        warn("table_factory", "CuckooTable");
+    fn rocksdb_options_set_cuckoo_table_factory(options: &mut Options, _cuckoo: &Cuckoo) {
+        options.family.kept.set("table_factory", "CuckooTable");
     }
 
     fn rocksdb_options_set_memtable_vector_rep(options: &mut Options) {
@@ -258,7 +254,7 @@ export! {
 
     /// Tables stay block-based: plain tables are not written.
     fn rocksdb_options_set_plain_table_factory(
-        _options: &mut Options,
+        options: &mut Options,
         _user_key_len: u32,
         _bloom_bits_per_key: c_int,
         _hash_table_ratio: f64,
@@ -268,7 +264,7 @@ export! {
         _full_scan_mode: bool,
         _store_index_in_file: bool,
     ) {
-        warn("table_factory", "PlainTable");
+        options.family.kept.set("table_factory", "PlainTable");
     }
 
     fn rocksdb_options_enable_statistics(options: &mut Options) {
@@ -288,7 +284,7 @@ export! {
     fn rocksdb_options_set_statistics_level(options: &mut Options, level: c_int) {
         if options.db.statistics {
             let level = level.clamp(STATISTICS_DISABLED, STATISTICS_ALL);
-            options.kept.set("statistics_level", level, STATISTICS_LEVEL_DEFAULT);
+            options.numbers.keep("statistics_level", level.number(), STATISTICS_LEVEL_DEFAULT.number());
         }
     }
 
@@ -296,7 +292,7 @@ export! {
         if !options.db.statistics {
             return STATISTICS_DISABLED;
         }
-        options.kept.get("statistics_level", STATISTICS_LEVEL_DEFAULT)
+        options.numbers.kept("statistics_level").map_or(STATISTICS_LEVEL_DEFAULT, CNumber::of)
     }
 
     fn rocksdb_options_statistics_get_ticker_count(options: &Options, ticker: u32) -> u64 {
@@ -315,21 +311,22 @@ export! {
 
     /// Named without `set` in RocksDB too.
     fn rocksdb_options_compaction_readahead_size(options: &mut Options, bytes: usize) {
-        options.kept.set("compaction_readahead_size", bytes, READAHEAD_DEFAULT);
+        options.keep("compaction_readahead_size", bytes.number(), READAHEAD_DEFAULT.number());
     }
 
     fn rocksdb_options_get_compaction_readahead_size(options: &Options) -> usize {
-        options.kept.get("compaction_readahead_size", READAHEAD_DEFAULT)
+        options.kept("compaction_readahead_size").map_or(READAHEAD_DEFAULT, CNumber::of)
     }
 
     fn rocksdb_options_set_max_bytes_for_level_multiplier_additional(
-        _options: &mut Options,
+        options: &mut Options,
         levels: Array<c_int>,
         count: Count,
     ) {
-        if levels.elements(count).iter().any(|&factor| factor != 1) {
-            warn("max_bytes_for_level_multiplier_additional", "other than 1");
-        }
+        let factors: Vec<String> = levels.elements(count).iter().map(c_int::to_string).collect();
+        let differ = factors.iter().any(|factor| factor != "1");
+        let text = differ.then(|| factors.join(":"));
+        keep_if(&mut options.family.kept, "max_bytes_for_level_multiplier_additional", text);
     }
 }
 
@@ -339,3 +336,12 @@ const READAHEAD_DEFAULT: usize = 2 << 20;
 const STATISTICS_DISABLED: c_int = 0;
 const STATISTICS_LEVEL_DEFAULT: c_int = 3;
 const STATISTICS_ALL: c_int = 5;
+const COLLECTORS: &str = "table_properties_collector_factories";
+
+/// Keeps a text where there is one.
+fn keep_if(kept: &mut Texts, name: &str, text: Option<String>) {
+    match text {
+        Some(text) => kept.set(name, &text),
+        None => kept.remove(name),
+    }
+}

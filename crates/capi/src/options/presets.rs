@@ -6,7 +6,8 @@ use spillway::options::{CompactionStyle, CompressionKind, CompressionList, DataB
 use spillway::{BlockCache, FamilyOptions};
 
 use super::Options;
-use super::kept::warn;
+use super::kept::Keeps;
+use super::number::{CNumber, Field};
 use crate::boundary::export;
 
 const MIB: u64 = 1 << 20;
@@ -27,8 +28,8 @@ fn share_memtable_budget(family: &mut FamilyOptions, budget_bytes: u64) {
 
 export! {
     fn rocksdb_options_increase_parallelism(options: &mut Options, threads: c_int) {
-        let Options { db, kept, .. } = options;
-        kept.set_field("max_background_jobs", &mut db.max_background_jobs, threads);
+        let taken = options.db.max_background_jobs.take(threads.number());
+        options.keep_field("max_background_jobs", threads.number(), taken);
     }
 
     fn rocksdb_options_optimize_level_style_compaction(options: &mut Options, memtable_memory_budget: u64) {
@@ -42,12 +43,10 @@ export! {
         family.compression_per_level = CompressionList((0..family.num_levels).map(kind).collect());
     }
 
-    /// Tables are arranged by level all the same.
+    /// Tables are arranged by level all the same, and opening a database says so.
     fn rocksdb_options_optimize_universal_style_compaction(options: &mut Options, memtable_memory_budget: u64) {
-        const UNIVERSAL: c_int = 1;
-        let Options { family, kept, .. } = options;
-        share_memtable_budget(family, memtable_memory_budget);
-        kept.set_field("compaction_style", &mut family.compaction_style, UNIVERSAL);
+        share_memtable_budget(&mut options.family, memtable_memory_budget);
+        options.family.compaction_style = CompactionStyle::Universal;
     }
 
     fn rocksdb_options_optimize_for_point_lookup(options: &mut Options, block_cache_mib: u64) {
@@ -75,20 +74,13 @@ export! {
         family.target_file_size_base = 256 * MIB;
     }
 
-    /// Universal compaction is not done; its options are read and have no effect.
+    /// They mean nothing by themselves; universal compaction is not done, and the style is told of.
     fn rocksdb_options_set_universal_compaction_options(
         _options: &mut Options,
-        universal: Option<&super::styles::Universal>,
+        _universal: Option<&super::styles::Universal>,
     ) {
-        if universal.is_some() {
-            warn("compaction_options_universal", "given");
-        }
     }
 
-    /// FIFO compaction is not done; its options are read and have no effect.
-    fn rocksdb_options_set_fifo_compaction_options(_options: &mut Options, fifo: Option<&super::styles::Fifo>) {
-        if fifo.is_some() {
-            warn("compaction_options_fifo", "given");
-        }
-    }
+    /// They mean nothing by themselves; the style is refused when a database is opened.
+    fn rocksdb_options_set_fifo_compaction_options(_options: &mut Options, _fifo: Option<&super::styles::Fifo>) {}
 }

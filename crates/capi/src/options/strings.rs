@@ -2,20 +2,28 @@
 
 use std::ffi::CStr;
 
-use spillway::options::apply_both;
+use spillway::options::keep_both;
 
 use super::Options;
 use crate::boundary::argument::Replaced;
-use crate::boundary::fallible;
+use crate::boundary::{export, fallible};
 use crate::failure::Failure;
 use crate::text::utf8;
 
 impl Options {
-    /// Sets what an option string names, of the database or of the family.
+    /// Sets what an option string names, of the database or of the family. What cannot be honoured is kept, as setters keep
+    /// it.
     fn apply(&mut self, text: &str) -> Result<(), Failure> {
-        let warnings = apply_both(&mut self.db, &mut self.family, text)?;
-        warnings.iter().for_each(|warning| tracing::warn!(warning, "options"));
+        keep_both(&mut self.db, &mut self.family, text)?; // opening a database tells of what has no effect
         Ok(())
+    }
+}
+
+export! {
+    /// Not RocksDB's. Options that change what is stored, kept or found, and cannot be honoured, are told of in the event
+    /// log when a database is opened, instead of refused.
+    fn spillway_options_set_ignore_unsupported_options(options: &mut Options, ignore: bool) {
+        options.db.ignore_unsupported_options = ignore;
     }
 }
 

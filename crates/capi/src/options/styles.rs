@@ -2,7 +2,8 @@
 
 use std::ffi::{c_double, c_int, c_uchar};
 
-use super::kept::Kept;
+use super::kept::{Keeps, Kept, keeps_numbers};
+use super::number::CNumber;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
 
@@ -25,6 +26,8 @@ pub struct Cuckoo {
 }
 
 handles!(Universal, Fifo, Cuckoo);
+
+keeps_numbers!(Universal, Fifo, Cuckoo);
 
 settings! { Universal, "rocksdb_universal_compaction_options_";
     size_ratio: c_int = 1;
@@ -66,7 +69,7 @@ export! {
 
     /// An older name of `set_hash_table_ratio`.
     fn rocksdb_cuckoo_options_set_hash_ratio(options: &mut Cuckoo, ratio: c_double) {
-        options.kept.set("hash_table_ratio", ratio, CUCKOO_HASH_RATIO);
+        options.keep("hash_table_ratio", ratio.number(), CUCKOO_HASH_RATIO.number());
     }
 
     fn rocksdb_universal_compaction_options_create() -> Box<Universal> {

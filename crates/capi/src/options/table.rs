@@ -7,7 +7,7 @@ use spillway::BlockCache;
 use spillway::options::{FilterPolicy, TableOptions};
 
 use super::Options;
-use super::kept::{Kept, warn};
+use super::kept::{Keeps, Kept};
 use super::number::CNumber;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
@@ -17,12 +17,17 @@ use crate::cache::Cache;
 #[derive(Clone, Default)]
 pub struct BlockBasedOptions {
     pub table: TableOptions,
-    pub kept: Kept,
+    /// Of options that only C has.
+    pub(super) numbers: Kept,
     pub cache: Option<Arc<BlockCache>>,
 }
 
 /// A filter policy, until table options take it.
-pub struct Filter(FilterPolicy);
+pub struct Filter {
+    policy: FilterPolicy,
+    /// What was asked for instead, as option strings have it.
+    ribbon: Option<String>,
+}
 
 handles!(BlockBasedOptions, Filter);
 
@@ -64,8 +69,13 @@ settings! { BlockBasedOptions, "rocksdb_block_based_options_";
 }
 
 impl BlockBasedOptions {
-    fn filter_by(&mut self, policy: FilterPolicy) {
+    fn filter_by(&mut self, filter: Option<Filter>) {
+        let Filter { policy, ribbon } = filter.unwrap_or(Filter { policy: FilterPolicy::NONE, ribbon: None });
         self.table.filter_policy = policy;
+        match ribbon {
+            Some(asked) => self.table.kept.set("filter_policy", &asked),
+            None => self.table.kept.remove("filter_policy"),
+        }
     }
 }
 
@@ -75,7 +85,14 @@ impl Filter {
         const BITS_MIN: f64 = 0.5;
         const BITS_MAX: f64 = 100.0;
         let bits = Some(bits_per_key.min(BITS_MAX)).filter(|bits| *bits >= BITS_MIN);
-        Box::new(Filter(bits.map_or(FilterPolicy::NONE, FilterPolicy::bloom)))
+        Box::new(Filter { policy: bits.map_or(FilterPolicy::NONE, FilterPolicy::bloom), ribbon: None })
+    }
+
+    /// A bloom filter with as many bits, since ribbon filters are read and not written. Opening a database says so.
+    fn ribbon(bits_per_key: f64, bloom_before_level: c_int) -> Box<Filter> {
+        let bloom = Filter::bloom(bits_per_key);
+        let asked = bloom.policy.bits_per_key.map(|bits| format!("ribbonfilter:{bits}:{bloom_before_level}"));
+        Box::new(Filter { ribbon: asked, ..*bloom })
     }
 }
 
@@ -94,19 +111,19 @@ export! {
     }
 
     fn rocksdb_block_based_options_set_top_level_index_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.kept.set("top_level_index_pinning_tier", tier, 0);
+        options.numbers.keep("top_level_index_pinning_tier", tier.number(), c_int::number(0));
     }
 
     fn rocksdb_block_based_options_set_partition_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.kept.set("partition_pinning_tier", tier, 0);
+        options.numbers.keep("partition_pinning_tier", tier.number(), c_int::number(0));
     }
 
     fn rocksdb_block_based_options_set_unpartitioned_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.kept.set("unpartitioned_pinning_tier", tier, 0);
+        options.numbers.keep("unpartitioned_pinning_tier", tier.number(), c_int::number(0));
     }
 
     fn rocksdb_block_based_options_set_filter_policy(options: &mut BlockBasedOptions, policy: Option<Box<Filter>>) {
-        options.filter_by(policy.map_or(FilterPolicy::NONE, |filter| filter.0));
+        options.filter_by(policy.map(|filter| *filter));
     }
 
     fn rocksdb_block_based_options_set_block_cache(options: &mut BlockBasedOptions, cache: Option<&Cache>) {
@@ -117,7 +134,6 @@ export! {
         let table = table.cloned().unwrap_or_default();
         options.family.table_factory = Default::default();
         options.family.table = table.table;
-        options.table_kept = table.kept;
         options.block_cache = table.cache;
     }
 
@@ -129,18 +145,15 @@ export! {
         Filter::bloom(bits_per_key)
     }
 
-    /// Ribbon filters are read and not written: a bloom filter of the same rate of errors takes its place.
     fn rocksdb_filterpolicy_create_ribbon(bloom_equivalent_bits_per_key: f64) -> Box<Filter> {
-        warn("filter_policy", &f64::number(bloom_equivalent_bits_per_key).text(false));
-        Filter::bloom(bloom_equivalent_bits_per_key)
+        Filter::ribbon(bloom_equivalent_bits_per_key, 0)
     }
 
     fn rocksdb_filterpolicy_create_ribbon_hybrid(
         bloom_equivalent_bits_per_key: f64,
         bloom_before_level: c_int,
     ) -> Box<Filter> {
-        warn("filter_policy", &format!("ribbonfilter:{bloom_equivalent_bits_per_key}:{bloom_before_level}"));
-        Filter::bloom(bloom_equivalent_bits_per_key)
+        Filter::ribbon(bloom_equivalent_bits_per_key, bloom_before_level)
     }
 
     fn rocksdb_filterpolicy_destroy(policy: Option<Box<Filter>>) {

@@ -68,6 +68,7 @@ pub const PROGRAMS: [&str; 20] = [
     "options_life",
     "properties",
     "resources",
+    "silent",
     "tailing",
     "texts",
     "ttl",

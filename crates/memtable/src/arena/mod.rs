@@ -29,6 +29,7 @@ use std::sync::atomic::{
 };
 
 use base::Result;
+use base::note;
 use vfs::ReadMapping;
 
 use self::region::Region;
@@ -240,7 +241,7 @@ impl<const IMAGE: bool> Arena<IMAGE> {
             }
             Err(error) => {
                 if !self.told.swap(true, Relaxed) {
-                    tracing::warn!(%error, "no room for a memtable to grow; it counts as full");
+                    note::warn!(%error, "no room for a memtable to grow; it counts as full");
                 }
                 false
             }

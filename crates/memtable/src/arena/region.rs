@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use base::note;
 use base::{Error, ErrorKind, Result};
 use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, ReadMapping, RwMapping};
 
@@ -108,7 +109,7 @@ impl Drop for File {
         }
         match self.place.vfs.remove_file(&self.place.path) {
             Err(error) if !error.is_not_found() => {
-                tracing::warn!(%error, "the file of a memtable stays until the database is opened again");
+                note::warn!(%error, "the file of a memtable stays until the database is opened again");
             }
             _ => {}
         }
@@ -125,7 +126,7 @@ impl Region {
             }
             Some(Err(error)) => {
                 if config.image.is_some_and(|image| !image.told.swap(true, Relaxed)) {
-                    tracing::warn!(%error, "memtables are made in memory only, where their files cannot be made");
+                    note::warn!(%error, "memtables are made in memory only, where their files cannot be made");
                 }
                 Backing::unnamed(config)?
             }

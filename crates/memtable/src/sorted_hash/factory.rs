@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, Result, UserOrder};
 
 use super::buckets::bytes_of;
@@ -52,12 +53,12 @@ impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         for key in MEANINGLESS {
             if let Some(number) = arguments.number(key, usize::MAX)? {
-                tracing::info!(memtable = NAME, key, number, "an argument that means nothing to this memtable");
+                note::info!(memtable = NAME, key, number, "an argument that means nothing to this memtable");
             }
         }
         if let Some(flag) = arguments.flag(MEANINGLESS_FLAG)? {
             let key = MEANINGLESS_FLAG;
-            tracing::info!(memtable = NAME, key, flag, "an argument that means nothing to this memtable");
+            note::info!(memtable = NAME, key, flag, "an argument that means nothing to this memtable");
         }
         let buckets = arguments.number("bucket_count", BUCKETS_MAX)?;
         if buckets == Some(0) {
@@ -92,7 +93,7 @@ impl MemtableFactory for Factory {
             UserOrder::ReverseBytewise => Arc::new(SortedHash::new(config, ReverseBytewise, buckets)?),
             order @ UserOrder::Custom(_) if order.equal_keys_can_differ() => {
                 let (comparator, instead) = (order.name(), skiplist::NAME);
-                tracing::warn!(memtable = NAME, comparator, instead, "equal keys can differ, so they cannot be hashed");
+                note::warn!(memtable = NAME, comparator, instead, "equal keys can differ, so they cannot be hashed");
                 return factory_from_option_string(skiplist::NAME)?.create(config);
             }
             UserOrder::Custom(c) => Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets)?),

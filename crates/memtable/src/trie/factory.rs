@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base::note;
 use base::{FamilyId, Result, UserOrder};
 use parking_lot::Mutex;
 
@@ -27,7 +28,7 @@ impl Factory {
 
     fn tell_of_skiplist(&self, config: &MemtableConfig) {
         if self.told.lock().insert(config.family) {
-            tracing::warn!(
+            note::warn!(
                 family = config.family.0,
                 order = config.order.user.name(),
                 "the trie orders keys by their bytes, and this family's order is another: its memtables are skiplists"

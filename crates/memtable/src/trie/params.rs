@@ -2,6 +2,7 @@
 //! tune what does not exist here (tokens of readers, memory set aside for each thread, commits in the background,
 //! references to values in a log) are taken, and a log line says that they have no effect.
 
+use base::note;
 use base::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -116,10 +117,10 @@ impl Params {
     fn tell_what_has_no_effect(&self) {
         let default = Params::default();
         if self.token_use_idle != default.token_use_idle {
-            tracing::info!("token_use_idle has no effect: readers of the trie hold no tokens");
+            note::info!("token_use_idle has no effect: readers of the trie hold no tokens");
         }
         if self.chunk_size != default.chunk_size {
-            tracing::info!("chunk_size has no effect: the trie sets no memory aside for each thread");
+            note::info!("chunk_size has no effect: the trie sets no memory aside for each thread");
         }
     }
 
@@ -188,11 +189,11 @@ impl Params {
 fn tell_what_is_forgotten(arguments: &Arguments) -> Result<()> {
     for key in FORGOTTEN_FLAGS {
         if arguments.flag(key)?.is_some() {
-            tracing::info!("{key} has no effect: the trie has no tokens, and commits pages as writers need them");
+            note::info!("{key} has no effect: the trie has no tokens, and commits pages as writers need them");
         }
     }
     if arguments.number(DEBUG_LEVEL, u32::MAX as usize)?.is_some() {
-        tracing::info!("{DEBUG_LEVEL} has no effect: what the trie has to say goes to the log");
+        note::info!("{DEBUG_LEVEL} has no effect: what the trie has to say goes to the log");
     }
     Ok(())
 }

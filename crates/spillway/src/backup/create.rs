@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use base::note;
 use base::options::ini;
 use base::{Error, FileNumber, Result};
 use log::ReplayOptions;
@@ -44,7 +45,7 @@ pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: b
 fn abandon(store: &Store, id: BackupId) {
     let removed = if store.check_exists(id).is_ok() { store.remove(&[id]) } else { store.collect_garbage() };
     if let Err(error) = removed {
-        tracing::warn!(%error, "cannot remove what there is of a backup that failed");
+        note::warn!(%error, "cannot remove what there is of a backup that failed");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, Result};
 use vfs::{FileKind, IfExists, IoClass, Vfs};
 
@@ -152,7 +153,7 @@ impl Store {
         let used: BTreeSet<String> = match &metas {
             Ok(metas) => metas.iter().flat_map(|meta| &meta.files).map(|file| file.path.to_string()).collect(),
             Err(error) => {
-                tracing::warn!(%error, "shared files of backups are not cleaned up while it is not known who needs them");
+                note::warn!(%error, "shared files of backups are not cleaned up while it is not known who needs them");
                 return Ok(());
             }
         };

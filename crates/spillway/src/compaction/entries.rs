@@ -20,6 +20,7 @@ use std::sync::Arc;
 use base::extend::{CompactionFilter, FilterDecision, MergeOperator};
 use base::key::{SEEK_KIND, append};
 use base::limits;
+use base::note;
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, Error, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
 
@@ -326,7 +327,7 @@ impl<C: Cursor> EntryStream<C> {
             FilterDecision::Keep => self.show_value(seq),
             FilterDecision::ChangeValue(value) if !limits::is_storable(&self.user_key, &value) => {
                 let (key, bytes) = (limits::shown(&self.user_key), value.len());
-                tracing::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
+                note::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
                 self.show_value(seq)
             }
             FilterDecision::ChangeValue(value) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::extend::Event;
+use base::note;
 use base::{ErrorKind, FamilyId, Result};
 
 use super::levels::pending_bytes;
@@ -58,7 +59,7 @@ impl Core {
         self.state_changed.notify_all();
         match result {
             Err(error) if error.kind() == ErrorKind::Closed || plan.family.is_dropped() => {
-                tracing::info!(family = plan.family.name(), %error, "a compaction was given up");
+                note::info!(family = plan.family.name(), %error, "a compaction was given up");
                 Ok(false)
             }
             result => result,
@@ -90,7 +91,7 @@ impl Core {
             plan.family.work().compacted(pick.output_level, work);
         }
         let bytes = added.iter().map(|(_, file)| file.file_bytes).sum();
-        tracing::info!(
+        note::info!(
             family,
             reason = pick.reason.name(),
             level = pick.start_level(),
@@ -123,7 +124,7 @@ impl Core {
         }
         let ran = match self.run_compaction(plan) {
             Err(error) if pick.sinking().is_some_and(|file| file.is_kept_above()) => {
-                tracing::info!(family = plan.family.name(), %error, "a table does not sink");
+                note::info!(family = plan.family.name(), %error, "a table does not sink");
                 return Ok(None);
             }
             ran => ran?,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::key::{encode, user_key};
 use base::metrics::{Ticker, tick};
+use base::note;
 use base::options::{CompressionKind, FamilyOptions, FilterPolicy};
 use base::tombstone::RangeTombstone;
 use base::{Cursor, Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, ValueKind};
@@ -266,7 +267,7 @@ impl Drop for Outputs<'_> {
     fn drop(&mut self) {
         for path in &self.paths {
             if let Err(error) = self.context.vfs.remove_file(path) {
-                tracing::warn!(%error, "cannot delete the output of a job that failed");
+                note::warn!(%error, "cannot delete the output of a job that failed");
             }
         }
     }

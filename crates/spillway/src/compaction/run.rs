@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::metrics::{Histogram, Ticker, record, tick};
+use base::note;
 use base::{Error, ErrorKind, Result, UserOrder};
 use parking_lot::{Condvar, Mutex};
 
@@ -187,7 +188,7 @@ fn run_parts(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool)
         match vfs.spawn("spillway-part", Box::new(move || helper.0.work(&|| false))) {
             Ok(thread) => threads.push(thread),
             // This thread works on all parts that no other takes.
-            Err(error) => tracing::warn!(%error, "cannot start a thread for a part of a compaction"),
+            Err(error) => note::warn!(%error, "cannot start a thread for a part of a compaction"),
         }
     }
     crew.work(stop);

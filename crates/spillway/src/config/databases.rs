@@ -9,7 +9,7 @@ use base::{Error, Result};
 use table::BlockCache;
 use vfs::Vfs;
 
-use crate::config::groups::{FamilySet, is_db_option};
+use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
@@ -137,6 +137,9 @@ impl<'a> Document<'a> {
         };
         if let Some(options) = params.options {
             let family = default.get_or_insert_with(|| self.new_family());
+            let ignores = ignores_unsupported(options)?;
+            db.ignore_unsupported_options |= ignores;
+            family.ignore_unsupported |= ignores;
             for member in options.members("options of the database and its family")? {
                 match is_db_option(member.name()) {
                     true => self.apply_to_db(&mut db, member, warnings)?,

@@ -1,6 +1,7 @@
 //! The sets of options in `DBOptions` and `CFOptions`: a template first, then what the set says itself, names resolved.
 
-use base::options::document::{apply_member, apply_text};
+use base::options::document::{apply_member, apply_text, note_ignore};
+use base::options::known::{self, IGNORE_UNSUPPORTED};
 use base::options::row::{Load, OptionGroup};
 use base::options::tree::{Content, Node};
 use base::options::{DbOptions, FamilyOptions, MemtableChoice, TableOptions};
@@ -19,12 +20,10 @@ const TEMPLATES_MAX: usize = 16;
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("allow_fdatasync", "logs are synced with fdatasync"),
     ("compaction_executor_factory", "compactions run in this process"),
-    ("compaction_filter", "filters are supplied in code"),
-    ("compaction_filter_factory", "filters are supplied in code"),
     ("compaction_thread_limiter", "max_background_jobs limits background work"),
     ("env", "the file system is supplied in code"),
     ("html_user_key_coder", "there is no web server"),
-    ("info_log", "the engine logs through the tracing crate"),
+    ("info_log", "loggers are supplied in code"),
     ("inplace_update_support", "values are never changed in place"),
     ("listeners", "listeners are supplied in code"),
     ("max_level1_subcompactions", "max_subcompactions counts for every level"),
@@ -38,18 +37,22 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 #[derive(Clone)]
 pub(super) struct FamilySet {
     pub options: FamilyOptions,
+    /// Unsupported options are told of instead of refused.
+    pub ignore_unsupported: bool,
     pub cache: Option<CacheUse>,
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new_family(&self) -> FamilySet {
-        FamilySet { options: self.start.family.clone(), cache: None }
+        let ignore_unsupported = self.start.db.ignore_unsupported_options;
+        FamilySet { options: self.start.family.clone(), ignore_unsupported, cache: None }
     }
 
     /// The options that a set in `CFOptions`, or one in its place, describes.
     pub(super) fn family(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<FamilySet> {
         let mut family = self.new_family();
         for set in self.with_templates(FAMILY_OPTIONS, set)? {
+            family.ignore_unsupported |= ignores_unsupported(set)?;
             for member in set.members("options of CFOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
                 self.apply_to_family(&mut family, member, warnings)?;
             }
@@ -62,6 +65,7 @@ impl<'a> Document<'a> {
     pub(super) fn db(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<DbOptions> {
         let mut db = self.start.db.clone();
         for set in self.with_templates(DB_OPTIONS, set)? {
+            db.ignore_unsupported_options |= ignores_unsupported(set)?;
             for member in set.members("options of DBOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
                 self.apply_to_db(&mut db, member, warnings)?;
             }
@@ -98,6 +102,7 @@ impl<'a> Document<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<()> {
         let kind = match member.name() {
+            IGNORE_UNSUPPORTED => return Ok(()), // was looked for first
             "memtable_factory" => Kind::MemTableRepFactory,
             "table_factory" => Kind::TableFactory,
             "merge_operator" => Kind::MergeOperator,
@@ -109,7 +114,7 @@ impl<'a> Document<'a> {
                 family.cache = cache.or(family.cache.take());
                 return Ok(());
             }
-            _ => return apply_plain(&mut family.options, member, warnings),
+            _ => return apply_plain(&mut family.options, member, family.ignore_unsupported, warnings),
         };
         if member.is_null() && [Kind::MemTableRepFactory, Kind::TableFactory].contains(&kind) {
             return Ok(()); // says nothing
@@ -124,7 +129,7 @@ impl<'a> Document<'a> {
                 let text = self.option_text(member.name(), object, warnings)?;
                 set_text(&mut family.options, member, &text, warnings)
             }
-            (_, None) => apply_plain(&mut family.options, member, warnings),
+            (_, None) => apply_plain(&mut family.options, member, family.ignore_unsupported, warnings),
         };
         match referred {
             Some(_) => outcome,
@@ -154,7 +159,7 @@ impl<'a> Document<'a> {
     pub(super) fn apply_to_db(&self, db: &mut DbOptions, member: &'a Node, warnings: &mut Vec<String>) -> Result<()> {
         match member.name() {
             "statistics" if matches!(member.text().as_deref(), Ok("true" | "false")) => {
-                apply_plain(db, member, warnings)
+                apply_plain(db, member, false, warnings)
             }
             "statistics" if member.is_null() => {
                 db.statistics = false;
@@ -171,7 +176,10 @@ impl<'a> Document<'a> {
                 db.db_write_buffer_size = write_buffer_bytes(object, warnings)?;
                 Ok(())
             }
-            _ => apply_plain(db, member, warnings),
+            _ => {
+                let ignore_unsupported = db.ignore_unsupported_options;
+                apply_plain(db, member, ignore_unsupported, warnings)
+            }
         }
     }
 }
@@ -184,17 +192,34 @@ pub(super) fn is_db_option(name: &str) -> bool {
         || ["statistics", "write_buffer_manager"].contains(&name)
 }
 
-fn apply_plain(group: &mut dyn OptionGroup, member: &Node, warnings: &mut Vec<String>) -> Result<()> {
+/// Whether a set of options has unsupported ones told of instead of refused.
+pub(super) fn ignores_unsupported(set: &Node) -> Result<bool> {
+    let mut load = Load::default();
+    note_ignore(set.members("options")?, &mut load)?;
+    Ok(load.ignore_unsupported)
+}
+
+fn apply_plain(
+    group: &mut dyn OptionGroup,
+    member: &Node,
+    ignore_unsupported: bool,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
     let name = member.name();
     let is_known = group.find_mut(name).is_some() || group.unhonoured().iter().any(|row| row.name == name);
     if !is_known && let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(foreign, _)| *foreign == name) {
+        let matters = known::FAMILY.iter().find(|row| row.name == name); // of a family, and written here all the same
+        let text = member.to_value().to_string();
+        if let Some(row) = matters.filter(|row| !row.is_default(&text) && !ignore_unsupported) {
+            return Err(member.locate_key(row.refusal(&text, reason)));
+        }
         warnings.push(member.remark(format!("this has no effect here: {reason}")));
         return Ok(());
     }
     if !is_known && let Some(home) = home_of(name) {
         return Err(member.locate_key(Error::invalid_argument(format!("this is an option of {home}"))));
     }
-    let mut load = Load::default();
+    let mut load = Load { ignore_unsupported, ..Load::default() };
     let outcome = apply_member(group, member, &mut load);
     warnings.append(&mut load.warnings);
     outcome
@@ -211,7 +236,12 @@ fn home_of(name: &str) -> Option<&'static str> {
     TableOptions::default().find_mut(name).map(|_| "class BlockBasedTable, in TableFactory")
 }
 
-fn set_text(group: &mut dyn OptionGroup, member: &Node, text: &str, warnings: &mut Vec<String>) -> Result<(), Error> {
+pub(super) fn set_text(
+    group: &mut dyn OptionGroup,
+    member: &Node,
+    text: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(), Error> {
     let mut load = Load::default();
     let outcome = apply_text(group, member, text, &mut load);
     warnings.append(&mut load.warnings);

@@ -1,12 +1,13 @@
 //! What the named objects stand for: every class as the option it becomes.
 
 use base::options::document::apply_member;
-use base::options::known::Unhonoured;
+use base::options::known::{Unhonoured, how};
 use base::options::row::{Load, OptionGroup};
 use base::options::tree::Node;
 use base::options::{FilterPolicy, MemtableChoice, TableOptions, string};
 use base::{Error, Result};
 
+use crate::config::groups::set_text;
 use crate::config::sections::{Document, Kind, Object, number};
 
 /// Memtables that stand for another one, followed at most this far.
@@ -20,23 +21,19 @@ pub(super) struct CacheUse {
     pub bytes: usize,
 }
 
-const fn without_effect(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
-    Unhonoured { name, defaults }
-}
-
 const CACHE_PARAMS: &[Unhonoured] = &[
-    without_effect("num_shard_bits", &["-1", "6"]),
-    without_effect("strict_capacity_limit", &["false"]),
-    without_effect("high_pri_pool_ratio", &["0", "0.5"]),
-    without_effect("low_pri_pool_ratio", &["0"]),
-    without_effect("use_adaptive_mutex", &["false"]),
-    without_effect("metadata_charge_policy", &["kFullChargeCacheMetadata"]),
-    without_effect("secondary_cache", &["nullptr"]),
-    without_effect("memory_allocator", &["nullptr"]),
+    how("num_shard_bits", &["-1", "6"]),
+    how("strict_capacity_limit", &["false"]),
+    how("high_pri_pool_ratio", &["0", "0.5"]),
+    how("low_pri_pool_ratio", &["0"]),
+    how("use_adaptive_mutex", &["false"]),
+    how("metadata_charge_policy", &["kFullChargeCacheMetadata"]),
+    how("secondary_cache", &["nullptr"]),
+    how("memory_allocator", &["nullptr"]),
 ];
 
 const STATISTICS_PARAMS: &[Unhonoured] =
-    &[without_effect("discard_tickers", &["nullptr"]), without_effect("discard_histograms", &["nullptr"])];
+    &[how("discard_tickers", &["nullptr"]), how("discard_histograms", &["nullptr"])];
 
 /// RocksDB's levels of statistics. Here they are counted or not.
 const STATISTICS_LEVELS: [&str; 7] = [
@@ -49,11 +46,8 @@ const STATISTICS_LEVELS: [&str; 7] = [
     "kAll",
 ];
 
-const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] = &[
-    without_effect("cache", &["nullptr"]),
-    without_effect("cost_to_cache", &["nullptr"]),
-    without_effect("allow_stall", &["false"]),
-];
+const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] =
+    &[how("cache", &["nullptr"]), how("cost_to_cache", &["nullptr"]), how("allow_stall", &["false"])];
 
 impl<'a> Document<'a> {
     /// The objects of a kind, each tried: what is wrong with one that nobody uses is an error all the same, except that
@@ -135,7 +129,10 @@ impl<'a> Document<'a> {
                     used = Some(found);
                 }
                 ("block_cache", None) if param.is_null() => {} // RocksDB's word for the default one
-                ("filter_policy", Some(object)) => table.filter_policy = filter_policy(object, warnings)?,
+                ("filter_policy", Some(object)) => {
+                    let text = filter_policy(object, warnings)?;
+                    set_text(table, param, &text, warnings)?;
+                }
                 ("block_cache", None) => apply_member(table, param, &mut load)
                     .map_err(|error| self.neither(Kind::Cache.section(), param, error))?,
                 ("filter_policy", None) => apply_member(table, param, &mut load)
@@ -195,19 +192,22 @@ fn cache(node: &Node, warnings: &mut Vec<String>) -> Result<CacheUse> {
     Ok(CacheUse { name: node.name().to_owned(), bytes: number(capacity)? })
 }
 
-fn filter_policy(node: &Node, warnings: &mut Vec<String>) -> Result<FilterPolicy> {
+/// The policy that an object describes, as option strings have it.
+fn filter_policy(node: &Node, warnings: &mut Vec<String>) -> Result<String> {
     let object = Object::new(node)?;
     let format = match object.class_name.as_str() {
         "BloomFilter" => "bloomfilter",
         "RibbonFilter" => "ribbonfilter",
         _ => return Err(object.unknown_class(&["BloomFilter"])),
     };
-    let unhonoured = [without_effect("use_block_based_builder", &["false"])];
+    let unhonoured = [how("use_block_based_builder", &["false"])];
     object.check_params(&["bits_per_key"], &unhonoured, warnings)?;
     let bits = object.param("bits_per_key");
     let text = bits.map_or(Ok("10".to_owned()), Node::text)?;
     let blamed = bits.unwrap_or(object.class);
-    FilterPolicy::parse(&format!("{format}:{text}:false")).map_err(|error| blamed.locate(error))
+    let policy = format!("{format}:{text}:false");
+    FilterPolicy::parse(&policy).map_err(|error| blamed.locate(error))?;
+    Ok(policy)
 }
 
 /// Whether the object has anything counted.

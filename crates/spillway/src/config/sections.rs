@@ -68,7 +68,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("FileChecksumGenFactory", "checksums of whole files are not written"),
     ("FileSystem", "the file system is supplied in code, in OpenOptions::vfs"),
     ("FlushBlockPolicyFactory", "blocks are cut by block_size"),
-    ("Logger", "the engine logs through the tracing crate"),
+    ("Logger", "loggers are supplied in code"),
     ("MemoryAllocator", "the allocator is the program's"),
     ("PersistentCache", "only the block cache is there"),
     ("RateLimiter", "background I/O is not limited"),

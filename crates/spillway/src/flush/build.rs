@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::Result;
 use base::extend::FlushWay;
 use base::metrics::{Histogram, Ticker, record, tick};
+use base::note;
 
 use crate::context::Context;
 use crate::flush::job::FlushPlan;
@@ -85,7 +86,7 @@ fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
     match convert::run(context, plan, memtable, conversion) {
         Ok(table) => Some(table),
         Err(error) => {
-            tracing::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");
+            note::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");
             context.flushes.note_fall_back(&context.statistics, &error);
             None
         }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
 use base::metrics::{Ticker, tick};
+use base::note;
 use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
 use base::value_source::ValueSource;
 use base::{Error, FileNumber, Result, SeqNo};
@@ -175,7 +176,7 @@ impl<'a> Job<'a> {
     fn discard(&self) {
         match self.context.vfs.remove_file(&self.path) {
             Err(error) if !error.is_not_found() => {
-                tracing::warn!(%error, "cannot delete what should have been a table")
+                note::warn!(%error, "cannot delete what should have been a table")
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::extend::Event;
+use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
@@ -63,7 +64,7 @@ impl Core {
             charges.iter().for_each(|charge| charge.left_queue());
         }
         if let Err(error) = self.leave_flushed_log(self.context.options.log_file_bytes / 2) {
-            tracing::warn!(%error, "the log goes on, though all of it is in tables");
+            note::warn!(%error, "the log goes on, though all of it is in tables");
         }
         if families.iter().all(|family| family.is_dropped()) { Ok(()) } else { result }
     }
@@ -122,7 +123,7 @@ impl Core {
         let (rewrites, tables) = match built {
             // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
             Err(error) if link_what_was_merged(plans) => {
-                tracing::warn!(%error, "small ingests could not be written into tables; theirs are linked");
+                note::warn!(%error, "small ingests could not be written into tables; theirs are linked");
                 let rewrites = rewrites_of(plans);
                 let tables = build_all(&self.context, &rewrites, snapshots)?;
                 (rewrites, tables)
@@ -141,7 +142,7 @@ impl Core {
         for table in tables.iter().flatten() {
             let (family, way) = (plan.family.name().to_owned(), table.way);
             let (number, bytes) = (table.meta.number, table.meta.file_bytes);
-            tracing::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
+            note::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
             self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
         }
     }
@@ -160,7 +161,7 @@ impl Core {
         };
         for number in images {
             if let Err(error) = self.context.vfs.remove_file(&self.path_of(FileType::MemtableImage, number)) {
-                tracing::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
+                note::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
                 return error;
             }
         }
@@ -186,7 +187,7 @@ impl Core {
         let logs = self.logs.clone();
         self.context.tasks.run(Box::new(move || {
             if let Err(error) = logs.sync_through(logged, || logged) {
-                tracing::warn!(%error, "a log could not be synced"); // sticky: told to whoever syncs next (D4)
+                note::warn!(%error, "a log could not be synced"); // sticky: told to whoever syncs next (D4)
             }
         }));
     }

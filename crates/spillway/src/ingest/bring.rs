@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::checksum::crc32c_append;
+use base::note;
 use base::{Error, ErrorKind, Result};
 use vfs::{IfExists, IoClass, RandomFile, SharedFile, Vfs};
 
@@ -74,7 +75,7 @@ impl Bringing<'_> {
             // Whoever wrote the file need not have synced it.
             Ok(mut file) => file.sync(IoClass::Ingest)?,
             Err(error) if cannot_be(&error) && self.options.failed_move_fall_back_to_copy => {
-                tracing::info!(%error, "a file cannot be linked into the database, so it is copied");
+                note::info!(%error, "a file cannot be linked into the database, so it is copied");
                 self.vfs.remove_file(to.path()).or_else(|e| if e.is_not_found() { Ok(()) } else { Err(e) })?;
                 return Ok(false);
             }

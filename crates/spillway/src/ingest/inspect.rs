@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base::coding::Reader;
 use base::key::{self, ParsedKey};
 use base::limits;
+use base::note;
 use base::{Cursor, Error, FileNumber, Result, SeqNo, UserOrder, ValueKind};
 use table::{BlockBasedTable, ExternalFile, Properties, Table, TableContext, TableReadOptions, VerifyWatch};
 use vfs::IoClass;
@@ -169,7 +170,7 @@ impl Candidate<'_> {
         let (own, made_for) = (own.unwrap_or_default(), &properties.merge_operator);
         if properties.merge_operands > 0 && own != *made_for {
             let (file, family) = (self.name.display(), self.family.name());
-            tracing::warn!(%file, family, own, made_for, "a table with merge operands was made for another operator");
+            note::warn!(%file, family, own, made_for, "a table with merge operands was made for another operator");
         }
     }
 

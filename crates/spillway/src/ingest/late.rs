@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use base::note;
 use base::tombstone::RangeTombstone;
 use base::{FileNumber, Result};
 
@@ -52,7 +53,7 @@ impl Core {
         }
         let Some((family, late)) = self.due_excise() else { return false };
         self.excise_late(&family, &late).unwrap_or_else(|error| {
-            tracing::warn!(%error, "an excise leaves its span to a range tombstone");
+            note::warn!(%error, "an excise leaves its span to a range tombstone");
             self.forget_excise(&family, late.table);
             true
         })

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base::extend::{Event, FlushWay};
 use base::metrics::{Histogram, Ticker, record, tick};
+use base::note;
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, Result};
 
@@ -267,7 +268,7 @@ fn place_all(
 fn plan_excise(context: &Context, version: &Version, tombstone: &RangeTombstone) -> Option<ExcisePlan> {
     let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
     let planned = excise::plan(version, span, &mut || context.numbers.take());
-    planned.inspect_err(|error| tracing::warn!(%error, "an excise leaves its span to a range tombstone")).ok()
+    planned.inspect_err(|error| note::warn!(%error, "an excise leaves its span to a range tombstone")).ok()
 }
 
 /// The version without what an excise takes out: where its ingest's tables are to be placed.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::note;
 use base::options::FamilyOptions;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, UserOrder};
@@ -214,7 +215,7 @@ pub(crate) struct Cautious<P>(pub P);
 impl<P: Probe> Probe for Cautious<P> {
     fn has_data(&self, file: &TableFile, span: &Span) -> Result<bool> {
         self.0.has_data(file, span).or_else(|error| {
-            tracing::warn!(%error, table = %file.number(), "ingested tables are placed above a table that cannot be read");
+            note::warn!(%error, table = %file.number(), "ingested tables are placed above a table that cannot be read");
             Ok(true)
         })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base::SeqNo;
 use base::extend::Event;
 use base::metrics::{Histogram, Ticker, record, tick};
+use base::note;
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
@@ -123,7 +124,7 @@ impl Core {
         family.note_table_placed(level);
         family.work().ingested(level, meta.file_bytes);
         let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
-        tracing::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
+        note::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
         Event::TablePlaced { family: family.to_owned(), table, level, bytes }
     }
 

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
@@ -50,7 +51,7 @@ impl Source {
             false => Err(changed(&self.path)),
         });
         if let Err(error) = removed.or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) }) {
-            tracing::warn!(%error, "a file was ingested, but was not removed from where it was");
+            note::warn!(%error, "a file was ingested, but was not removed from where it was");
         }
     }
 }
@@ -177,7 +178,7 @@ impl Drop for MadeFile {
         }
         let identity = self.finished.map(|finished| finished.identity);
         if let Err(error) = remove(&*self.vfs, &self.path, identity) {
-            tracing::warn!(%error, "cannot remove a table that was not ingested; the next open does");
+            note::warn!(%error, "cannot remove a table that was not ingested; the next open does");
         }
     }
 }

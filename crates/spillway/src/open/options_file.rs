@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use base::note;
 use base::options::ini;
 use base::{FileNumber, Result};
 use vfs::Vfs;
@@ -20,7 +21,7 @@ impl Core {
         let _newest_last = self.options_file.lock();
         if let Err(error) = self.try_write_options_file() {
             let dir = self.context.dir.display();
-            tracing::warn!(%error, %dir, "cannot write the options file: programs that open by it may find older options");
+            note::warn!(%error, %dir, "cannot write the options file: programs that open by it may find older options");
         }
     }
 

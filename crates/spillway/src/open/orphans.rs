@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use base::note;
 use base::{FileNumber, Result};
 use log::DatabaseId;
 
@@ -68,7 +69,7 @@ pub(super) fn remove(core: &Core) -> Result<()> {
         }
     }
     if let Err(error) = remove_load_dir(&*context.vfs, &context.dir) {
-        tracing::warn!(%error, "cannot delete what a load left that was killed");
+        note::warn!(%error, "cannot delete what a load left that was killed");
     }
     Ok(())
 }

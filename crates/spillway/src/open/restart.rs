@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::Position;
 use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
@@ -83,7 +84,7 @@ impl Restored {
                 match open(context, family, &image) {
                     Ok(entry) => family.queue.insert(0, entry),
                     Err(error) => {
-                        tracing::warn!(%error, "a memtable's file cannot be read; the log is replayed");
+                        note::warn!(%error, "a memtable's file cannot be read; the log is replayed");
                         self.left.push(image.path);
                         continue;
                     }
@@ -100,7 +101,7 @@ impl Restored {
         }
         // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
         family.flush_wanted_through = family.flush_wanted_through.max(through);
-        tracing::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
+        note::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
         Some((through, at))
     }
 }
@@ -161,7 +162,7 @@ fn find(context: &Context, first_own: FileNumber) -> Result<Images> {
             }
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}
-            Err(error) => tracing::info!(%error, "a memtable's file is of no use; the log is replayed"),
+            Err(error) => note::info!(%error, "a memtable's file is of no use; the log is replayed"),
         }
     }
     found.values_mut().for_each(|images| images.sort_by_key(|image| (image.begins_after, image.number)));

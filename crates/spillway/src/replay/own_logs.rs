@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
@@ -53,7 +54,7 @@ impl LogReplay<'_> {
             return Err(refusal);
         }
         for log in &found.missing {
-            tracing::warn!(error = %log.error(&dir), "salvage goes on without a log");
+            note::warn!(error = %log.error(&dir), "salvage goes on without a log");
         }
         self.passed_damage = true;
         Ok(found)
@@ -105,7 +106,7 @@ impl LogReplay<'_> {
         let (at, through) = start.filter(|(at, _)| logs.iter().any(|log| log.number == at.log))?;
         let path = self.path(FileType::Log, at.log);
         if !matches!(log::may_begin_at(&*self.context.vfs, &path, at.log, at.offset), Ok(true)) {
-            tracing::warn!(log = at.log.0, offset = at.offset, "no record begins where images say; all is replayed");
+            note::warn!(log = at.log.0, offset = at.offset, "no record begins where images say; all is replayed");
             return None;
         }
         Some((at, through))
@@ -185,10 +186,10 @@ impl LogReplay<'_> {
             self.bear_in_salvage(applied)
         })?;
         if end.skipped_bytes > 0 {
-            tracing::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
+            note::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
             self.passed_damage = true;
         }
-        tracing::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
+        note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
         let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
         Ok(OwnEnd { offset: end.end_offset, proper })
     }
@@ -207,7 +208,7 @@ impl LogReplay<'_> {
     fn bear_in_salvage(&mut self, applied: Result<()>) -> Result<()> {
         match applied {
             Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => {
-                tracing::warn!(%error, "salvage passed over a record");
+                note::warn!(%error, "salvage passed over a record");
                 self.passed_damage = true;
                 Ok(())
             }

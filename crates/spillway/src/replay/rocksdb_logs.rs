@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use base::note;
 use base::options::{DbOptions, FamilyOptions, OptionsFile, WalRecoveryMode};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
@@ -100,7 +101,7 @@ impl LogReplay<'_> {
             applied.map_err(|e| e.at_record(&path, record.offset))
         })?;
         if left_out > 0 {
-            tracing::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
+            note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
         }
         // In a file that was used before, what looks like damage is what it held then.
         let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. }) && !reader.is_recycled();

@@ -56,8 +56,8 @@ impl TableBuilderConfig {
     /// # Errors
     /// `InvalidArgument`: options that contradict each other or that no reader would understand.
     pub(super) fn check(&self) -> Result<()> {
-        let version = self.options.format_version;
-        if !(FORMAT_VERSION_MIN..=FORMAT_VERSION_WRITTEN_MAX).contains(&version) {
+        let version = self.format_version();
+        if version < FORMAT_VERSION_MIN {
             return Err(Error::invalid_argument(format!("format_version={version}: 2 to 5 are written")));
         }
         if self.options.index_type == IndexType::HashSearch && self.prefix_extractor.is_none() {
@@ -137,9 +137,14 @@ impl TableBuilderConfig {
         }
     }
 
+    /// The version that is written, whichever was asked for.
+    pub(super) fn format_version(&self) -> u32 {
+        self.options.format_version.min(FORMAT_VERSION_WRITTEN_MAX)
+    }
+
     /// The format of the data index, once it is known whether separators need their trailers.
     pub(super) fn index_format(&self, needs_trailers: bool) -> IndexFormat {
-        let version = self.options.format_version;
+        let version = self.format_version();
         IndexFormat {
             user_keys: version > 2 && !needs_trailers,
             delta_values: version > 3,

@@ -39,7 +39,7 @@ impl BlockBasedTableBuilder {
         let metaindex = self.writer.write_raw(&metaindex.encode())?;
         let footer = Footer {
             checksum: self.config.checksum(),
-            format_version: self.config.options.format_version,
+            format_version: self.config.format_version(),
             metaindex,
             index: Some(index),
             base_context_checksum: 0,
@@ -154,7 +154,7 @@ impl BlockBasedTableBuilder {
         properties.index_type = config.options.index_type;
         properties.index_key_is_user_key = format.user_keys;
         properties.index_value_is_delta = format.delta_values;
-        properties.format_version = u64::from(config.options.format_version);
+        properties.format_version = u64::from(config.format_version());
         properties.compression = property_name(config.compression).to_string();
         properties.compression_options = compression_options_text(config.compression, &config.compression_options);
         config.describe(properties);

@@ -99,7 +99,7 @@ fn option_strings_and_documents_take_choices_as_users_write_them() {
 fn what_is_wrong_is_named_with_its_place() {
     for (text, kind, expected) in [
         ("SingleFastTabel", ErrorKind::InvalidArgument, "there is no class `SingleFastTabel`; did you mean"),
-        ("PlainTable", ErrorKind::Unsupported, "class `PlainTable`: plain tables are neither"),
+        ("SimpleTopTable", ErrorKind::Unsupported, "class `SimpleTopTable`: it is neither"),
         ("CSPPMemTabTable", ErrorKind::InvalidArgument, "`CSPPMemTabTable` is for readers"),
         ("DispatcherTable", ErrorKind::InvalidArgument, "class `DispatcherTable` needs `default`"),
         (

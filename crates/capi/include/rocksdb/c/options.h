@@ -15,6 +15,11 @@ ROCKSDB_LIBRARY_API rocksdb_options_t* rocksdb_options_create(void);
 ROCKSDB_LIBRARY_API rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_destroy(rocksdb_options_t* options);
 
+/* Not RocksDB's. By default opening a database fails where an option changes what is stored, kept or found and cannot be
+ * honoured; the error names it. With this, such options are told of in the event log and have no effect. */
+ROCKSDB_LIBRARY_API void spillway_options_set_ignore_unsupported_options(rocksdb_options_t* options,
+    unsigned char value);
+
 /* The options of a database, by RocksDB's C names and types; those of ours first. */
 
 ROCKSDB_LIBRARY_API void rocksdb_options_set_create_if_missing(rocksdb_options_t* options, unsigned char value);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::note;
 use base::{Cursor, Error, InternalOrder, LookupKey, ParsedKey, Result, SeqNo, ValueKind};
 use table::TableReadOptions;
 use vfs::IoClass;
@@ -76,7 +77,7 @@ impl Beneath {
     /// Whoever needs the table meets the damage.
     #[cold]
     fn refuse_unread(&self, error: &Error) -> Error {
-        tracing::warn!(%error, table = %self.file.number(), "a table stays where it is, as it cannot be read");
+        note::warn!(%error, table = %self.file.number(), "a table stays where it is, as it cannot be read");
         self.refuse()
     }
 

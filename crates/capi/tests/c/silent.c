@@ -1,0 +1,123 @@
+/* Nothing is silent: options that change what is stored, kept or found are refused when a database is opened, whatever door
+ * they came through; those that only change how are taken and returned. Arguments after the directory: `what:OPTION` and
+ * `how:OPTION`, each a text of an option string, from the table of options that have no effect. */
+
+#include "check.h"
+
+static char* error;
+static const char* dir;
+
+/* What opening a database with the options says; NULL where it opens. */
+static char* open_with(rocksdb_options_t* options) {
+    rocksdb_t* db = rocksdb_open(options, dir, &error);
+    char* said = error;
+    error = NULL;
+    if (db != NULL) rocksdb_close(db);
+    return said;
+}
+
+static rocksdb_options_t* fresh(void) {
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_options_set_create_if_missing(options, 1);
+    return options;
+}
+
+/* Refused with a message that names the option, and opened where the caller accepts that. */
+static void refused(rocksdb_options_t* options, const char* name) {
+    char* said = open_with(options);
+    CHECK(said != NULL && strstr(said, name) != NULL);
+    if (said == NULL || strstr(said, name) == NULL) fprintf(stderr, "%s: %s\n", name, said == NULL ? "opened" : said);
+    rocksdb_free(said);
+    spillway_options_set_ignore_unsupported_options(options, 1);
+    CHECK(open_with(options) == NULL);
+    spillway_options_set_ignore_unsupported_options(options, 0);
+    rocksdb_options_destroy(options);
+}
+
+#define REFUSED(name, value)                          \
+    {                                                 \
+        rocksdb_options_t* options = fresh();         \
+        rocksdb_options_set_##name(options, value);   \
+        CHECK(rocksdb_options_get_##name(options) == (value)); \
+        refused(options, #name);                      \
+    }
+
+static void test_setters(void) {
+    REFUSED(atomic_flush, 1);
+    REFUSED(WAL_ttl_seconds, 60);
+    REFUSED(WAL_size_limit_MB, 60);
+    REFUSED(enable_blob_files, 1);
+    REFUSED(inplace_update_support, 1);
+    REFUSED(ttl, 60);
+    REFUSED(periodic_compaction_seconds, 60);
+    REFUSED(compression, rocksdb_bz2_compression);
+    REFUSED(bottommost_compression, rocksdb_xpress_compression);
+    REFUSED(compaction_style, rocksdb_fifo_compaction);
+}
+
+static void test_levels_of_compression(void) {
+    const int levels[2] = {rocksdb_no_compression, rocksdb_bz2_compression};
+    rocksdb_options_t* options = fresh();
+    rocksdb_options_set_compression_per_level(options, levels, 2);
+    refused(options, "compression_per_level");
+}
+
+static void test_what_only_changes_how(void) {
+    rocksdb_options_t* options = fresh();
+    rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_ribbon(9.0));
+    rocksdb_block_based_options_set_format_version(table, 6);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    rocksdb_options_set_compaction_style(options, rocksdb_universal_compaction);
+    rocksdb_options_set_use_fsync(options, 1);
+    rocksdb_options_set_ttl(options, 0);
+    CHECK(open_with(options) == NULL);
+    CHECK(rocksdb_options_get_compaction_style(options) == rocksdb_universal_compaction);
+    rocksdb_block_based_options_destroy(table);
+    rocksdb_options_destroy(options);
+}
+
+/* Strings and setters put what is kept in one place. */
+static void test_strings_and_setters_agree(void) {
+    rocksdb_options_t* options = fresh();
+    rocksdb_options_set_use_fsync(options, 1);
+    rocksdb_get_options_from_string(options, "use_fsync=false;allow_mmap_reads=true;use_direct_reads=true;WAL_ttl_seconds=7;"
+        "enable_blob_files=true;blob_garbage_collection_age_cutoff=0.5;compaction_pri=kRoundRobin;wal_compression=kZSTD;"
+        "compression_opts={parallel_threads=3}", options, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_options_get_use_fsync(options) == 0 && rocksdb_options_get_allow_mmap_reads(options) == 1);
+    CHECK(rocksdb_options_get_use_direct_reads(options) == 1 && rocksdb_options_get_WAL_ttl_seconds(options) == 7);
+    CHECK(rocksdb_options_get_enable_blob_files(options) == 1 && rocksdb_options_get_blob_gc_age_cutoff(options) == 0.5);
+    CHECK(rocksdb_options_get_compaction_pri(options) == 4 && rocksdb_options_get_wal_compression(options) == 7);
+    CHECK(rocksdb_options_get_compression_options_parallel_threads(options) == 3);
+    rocksdb_options_set_allow_mmap_reads(options, 0);
+    rocksdb_options_set_WAL_ttl_seconds(options, 0);
+    CHECK(rocksdb_options_get_allow_mmap_reads(options) == 0 && rocksdb_options_get_WAL_ttl_seconds(options) == 0);
+    refused(options, "enable_blob_files");
+}
+
+static void test_option_string(const char* given) {
+    const int refuses = strncmp(given, "what:", 5) == 0;
+    const char* text = strchr(given, ':') + 1;
+    rocksdb_options_t* options = fresh();
+    rocksdb_get_options_from_string(options, text, options, &error);
+    CHECK_OK(error);
+    if (refuses) {
+        refused(options, "option `");
+        return;
+    }
+    CHECK(open_with(options) == NULL);
+    rocksdb_options_destroy(options);
+}
+
+int main(int argc, char** argv) {
+    int i;
+    if (argc < 2) return 2;
+    dir = argv[1];
+    test_setters();
+    test_levels_of_compression();
+    test_what_only_changes_how();
+    test_strings_and_setters_agree();
+    for (i = 2; i < argc; i++) test_option_string(argv[i]);
+    return outcome("silent");
+}
