@@ -8,7 +8,6 @@ use spillway::Error;
 use spillway::options::CpuPriority;
 use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 
-use crate::boundary::callback::{StatePointer, Uncalled};
 use crate::boundary::{export, fallible, handles};
 use crate::text;
 
@@ -39,14 +38,10 @@ pub struct RateLimiter {
     bytes_per_second: i64,
 }
 
-/// `rocksdb_logger_t`. The library logs through `tracing`: the options warn.
-#[derive(Clone)]
-pub struct Logger;
-
 /// `rocksdb_envoptions_t`: nothing in it has an effect on what is written here.
 pub struct EnvOptions;
 
-handles!(EnvHandle, RateLimiter, Logger, EnvOptions);
+handles!(EnvHandle, RateLimiter, EnvOptions);
 
 impl Env {
     fn new(vfs: Arc<dyn Vfs>) -> Env {
@@ -193,18 +188,5 @@ export! {
 
     fn rocksdb_ratelimiter_destroy(limiter: Option<Box<RateLimiter>>) {
         drop(limiter);
-    }
-
-    fn rocksdb_logger_create_stderr_logger(_level: c_int, _prefix: Option<&CStr>) -> Box<Logger> {
-        Box::new(Logger)
-    }
-
-    /// The function is never called.
-    fn rocksdb_logger_create_callback_logger(_level: c_int, _log: Uncalled, _state: StatePointer) -> Box<Logger> {
-        Box::new(Logger)
-    }
-
-    fn rocksdb_logger_destroy(logger: Option<Box<Logger>>) {
-        drop(logger);
     }
 }

@@ -21,6 +21,7 @@ mod indexed_batch;
 mod ingest;
 mod iterator;
 mod job_options;
+mod logger;
 mod memory;
 mod metadata;
 mod options;

@@ -123,6 +123,11 @@ fn silent() {
     let printed =
         succeed(run(&program, dir.path()).arg(dir.path().join("db")).args(what).arg(format!("how:{}", how.join(";"))));
     assert_eq!(printed.trim(), "ok silent");
+    let log = std::fs::read_to_string(dir.path().join("db/LOG")).unwrap();
+    for row in rows().filter(|row| row.changes == Changes::How && !row.defaults.is_empty()) {
+        let told = log.lines().filter(|line| line.contains(" [WARN] ") && line.contains(&format!("`{}=", row.name)));
+        assert_eq!(told.count(), 1, "{}", row.name);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::caught::caught_panic;
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
 use crate::flush::ways::FlushCounts;
+use crate::info_log::InfoLog;
 use crate::meter::Meter;
 use crate::pace::Pace;
 use crate::tasks::Tasks;
@@ -61,6 +62,7 @@ pub struct Context {
     pub pace: Arc<Pace>,
     pub flushes: FlushCounts,
     pub listeners: Listeners,
+    pub info_log: Arc<InfoLog>,
     /// The database's id, as in the file IDENTITY.
     pub db_id: String,
     /// Twenty base-36 characters, new at every open; with the file's number they make tables' unique ids.

@@ -403,6 +403,7 @@ impl Core {
         let before = self.background_error.compare_and_swap(&None::<Arc<Error>>, Some(Arc::new(error.clone())));
         if before.is_none() {
             tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
+            let _scope = self.context.note_scope();
             note::error!(%error, "the database is read-only from now on");
             // Told by upkeep: whoever calls this may hold the manifest lock, and a listener may call anything.
             *self.untold_error.lock() = Some(error.clone());

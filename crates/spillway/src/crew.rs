@@ -45,7 +45,12 @@ where
         let mut threads = Threads { stop: &crew.stop, handles: Vec::new() };
         for _ in 0..helpers {
             let crew = crew.clone();
-            match vfs.spawn("spillway-files", Box::new(move || crew.help())) {
+            let info_log = note::current();
+            let help = move || {
+                let _scope = note::within(info_log);
+                crew.help();
+            };
+            match vfs.spawn("spillway-files", Box::new(help)) {
                 Ok(handle) => threads.handles.push(handle),
                 Err(error) => note::info!(%error, "files are worked on by fewer threads"),
             }

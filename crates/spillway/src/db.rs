@@ -121,6 +121,7 @@ impl Db {
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
+        let _noting = self.core.context.noting();
         let _awaited = self.core.context.pace.await_flushes();
         let flushed = self.core.flush_unlogged();
         if !self.core.begin_closing() {
@@ -138,8 +139,14 @@ impl Db {
         self.core.tell_background_error();
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.core.manifest.lock() = None;
+        let closed = flushed.and(joined).and(left).and(ended);
+        match &closed {
+            Ok(()) => note::info!("the database is closed"),
+            Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
+        }
+        self.core.context.info_log.write_out();
         *self.lock.lock() = None;
-        flushed.and(joined).and(left).and(ended)
+        closed
     }
 
     pub fn path(&self) -> &Path {
@@ -337,7 +344,16 @@ impl Db {
     /// # Errors
     /// `Busy`: it is open. Other files are left alone.
     pub fn destroy(path: impl AsRef<Path>, wal_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
-        open::destroy(path.as_ref(), wal_dir, vfs)
+        open::destroy(path.as_ref(), wal_dir, "", vfs)
+    }
+
+    /// As [`destroy`](Self::destroy), with the directories that options name: `wal_dir`, and `db_log_dir` for event logs.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn destroy_by(path: impl AsRef<Path>, options: &DbOptions, vfs: &Arc<dyn Vfs>) -> Result<()> {
+        let wal_dir = Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
+        open::destroy(path.as_ref(), wal_dir, &options.db_log_dir, vfs)
     }
 }
 

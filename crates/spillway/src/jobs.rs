@@ -118,6 +118,7 @@ impl Core {
         if self.context.vfs.runs_inline() {
             return Ok(());
         }
+        self.context.info_log.written_by(self.upkeep.clone());
         let jobs = self.context.options.max_background_jobs;
         // As in RocksDB: a quarter of the jobs flush, the others compact, and there is one of each at least.
         let flushes = (jobs / 4).max(1);
@@ -144,6 +145,7 @@ impl Core {
     }
 
     fn work(&self, duty: Duty) {
+        let _noting = self.context.noting();
         match duty {
             Duty::Upkeep => return self.keep_up_until_closed(),
             Duty::Tasks => return self.context.tasks.work_until_ended(),

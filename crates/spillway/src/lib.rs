@@ -18,6 +18,7 @@ pub mod dump;
 pub mod export;
 pub mod family;
 pub mod flush;
+pub mod info_log;
 pub mod ingest;
 pub(crate) mod install;
 pub(crate) mod jobs;

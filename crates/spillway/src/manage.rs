@@ -24,7 +24,9 @@ impl Db {
     /// `InvalidArgument`: there is one of that name, or the options are out of bounds.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().check_writable()?;
+        let _noting = self.core().context.noting();
         let family = self.core().create_family(name, options)?;
+        self.core().note_family_options(&family);
         self.core().write_options_file();
         Ok(family)
     }
@@ -36,6 +38,7 @@ impl Db {
     /// `InvalidArgument`: it is the default family. `Closed`: it was dropped before.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.core().check_writable()?;
+        let _noting = self.core().context.noting();
         self.core().drop_family(family)?;
         self.core().write_options_file();
         Ok(())
@@ -46,6 +49,7 @@ impl Db {
     /// # Errors
     /// The error that keeps the flush from ending; the database is read-only then.
     pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
+        let _noting = self.core().context.noting();
         self.core().check_writable()?;
         self.core().flush_families(families)
     }
@@ -66,6 +70,7 @@ impl Db {
     /// # Errors
     /// Where the error is not one that can be mended while the database is open: it must be reopened.
     pub fn resume(&self) -> Result<()> {
+        let _noting = self.core().context.noting();
         self.core().resume()
     }
 
@@ -86,6 +91,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. Nothing was changed.
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
+        let _noting = self.core().context.noting();
         self.core().set_family_options(family, options)?;
         if !self.core().read_only {
             self.core().write_options_file();

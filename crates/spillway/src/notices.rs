@@ -45,7 +45,7 @@ impl Core {
     /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
     /// since the last look goes untold.
     pub(crate) fn tell_stall_changes(&self) {
-        if self.context.listeners.is_empty() {
+        if self.told_stalls.lock().is_empty() && !self.holds_writers_up() {
             return;
         }
         let now: ToldStalls = {
@@ -67,7 +67,15 @@ impl Core {
             delayed: !stopped,
             stopped: *stopped,
         });
-        freed.chain(held_up).for_each(|event| self.context.notify(&event));
+        freed.chain(held_up).for_each(|event| {
+            note_stall(&event);
+            self.context.notify(&event);
+        });
+    }
+
+    /// Whether some family may be held up. Takes no lock.
+    fn holds_writers_up(&self) -> bool {
+        !self.stall.is_free() || self.families.load().iter().any(|family| family.has_waiting_writers())
     }
 
     /// The upkeep thread's life.
@@ -99,6 +107,16 @@ impl Core {
         {
             note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
         }
+        self.context.info_log.write_out();
+    }
+}
+
+fn note_stall(event: &Event) {
+    let Event::StallChanged { family, cause, delayed, stopped } = event else { return };
+    match (stopped, delayed) {
+        (true, _) => note::warn!("[{family}] writers are stopped: {cause}"),
+        (false, true) => note::warn!("[{family}] writers are slowed down: {cause}"),
+        (false, false) => note::info!("[{family}] writers go freely again: {cause} is over"),
     }
 }
 

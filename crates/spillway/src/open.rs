@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use base::metrics::Statistics;
 use base::note;
-use base::options::{DbOptions, FamilyOptions, kept};
+use base::options::{DbOptions, FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
@@ -20,6 +20,7 @@ use crate::family::{Family, FamilyParts, MemtableMaker};
 use crate::flush::held::MemtableMaking;
 use crate::flush::images::ImageNames;
 use crate::flush::ways::FlushCounts;
+use crate::info_log::InfoLog;
 use crate::open::restart::Restored;
 use crate::pace::Pace;
 use crate::read::ReadContext;
@@ -40,6 +41,7 @@ use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 use crate::write::memory::MemtableMemory;
 
+mod adoption;
 mod beside;
 mod best_efforts;
 mod destroy;
@@ -63,52 +65,94 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
-    validate(options)?;
-    if options.read_only {
-        let logs = log_dir(dir, &options.db);
-        let core = reading::open_steadily(&*options.vfs, dir, &logs, || {
-            let opening = prepare(dir, options)?;
-            let notices_missing_logs = opening.recovered.log_row.is_some();
-            Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
-        })?;
-        return Ok(Opened { core, lock: None });
+    let remarks = validate(options)?;
+    let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
+    // Not before: the log of whoever has the directory is not ours to put aside.
+    let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
+    let scope = note::within(Some(info_log.clone()));
+    info_log.note_program(dir, &options.db);
+    remarks.iter().for_each(|text| remark(text));
+    let opened = match lock {
+        Some(_) => open_for_writing(dir, options, &info_log),
+        None => open_for_reading(dir, options, &info_log),
+    };
+    match &opened {
+        Ok(core) => core.note_opened(),
+        Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
     }
-    let lock = take_directory(dir, options)?;
-    Ok(Opened { core: open_for_writing(dir, options)?, lock: Some(lock) })
+    drop(scope);
+    if opened.is_err()
+        && !options.vfs.exists(&dir.join(file_name::format(FileType::Current, FileNumber(0)))).unwrap_or(true)
+    {
+        info_log.forget(); // there is no database, and nothing is left in its place
+    }
+    info_log.write_out();
+    Ok(Opened { core: opened?, lock })
+}
+
+fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+    let logs = log_dir(dir, &options.db);
+    reading::open_steadily(&*options.vfs, dir, &logs, || {
+        let opening = prepare(dir, options, info_log)?;
+        let notices_missing_logs = opening.recovered.log_row.is_some();
+        Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
+    })
 }
 
 /// Goes by what memtables' images say, or without them where one that replay has flushed turns out to be damaged: nothing
 /// counts that was made until then, and the logs are all there (F2).
-fn open_for_writing(dir: &Path, options: &OpenOptions) -> Result<Arc<Core>> {
-    let mut opening = prepare(dir, options)?;
-    match opening.recover(true) {
+fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+    let mut opening = prepare(dir, options, info_log)?;
+    let adopts = !opening.recovered.fenced;
+    let core = match opening.recover(true) {
         Err(error) if error.kind() == ErrorKind::Corruption && opening.has_images() => {
             note::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
             drop(opening);
-            prepare(dir, options)?.run(false)
+            prepare(dir, options, info_log)?.run(false)
         }
         replayed => opening.begin(replayed?),
+    }?;
+    if adopts {
+        note::warn!(path = %dir.display(), "a RocksDB database was taken over: RocksDB refuses it from now on");
     }
+    Ok(core)
 }
 
 /// Opens for writing what `recovered` says, whatever CURRENT does. The caller has the directory's lock. Images are not gone by.
 pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Core>> {
-    Opening::new(dir, options, recovered)?.run(false)
+    let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
+    let _scope = note::within(Some(info_log.clone()));
+    let opened = Opening::new(dir, options, recovered, &info_log)?.run(false);
+    info_log.write_out();
+    opened
 }
 
-fn prepare<'a>(dir: &Path, options: &'a OpenOptions) -> Result<Opening<'a>> {
+fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) -> Result<Opening<'a>> {
     let recovered = start::recover_or_begin(dir, options)?;
     for warning in &recovered.warnings {
         note::warn!(warning, "recovery");
     }
-    check_adoption(dir, options, &recovered)?;
-    Opening::new(dir, options, recovered)
+    adoption::check(dir, options, &recovered)?;
+    Opening::new(dir, options, recovered, info_log)
 }
 
-pub(crate) fn validate(options: &OpenOptions) -> Result<()> {
+/// Tells of an option that has no effect, or another one. Whoever read the options from a text was told by that: only the
+/// event log takes it for a warning.
+fn remark(text: &str) {
+    tracing::info!(text, "options");
+    tell(InfoLogLevel::Warn, text);
+}
+
+/// Tells the event log of what the caller knows otherwise.
+fn tell(level: InfoLogLevel, text: &str) {
+    note::tell(level, (file!(), line!()), |_, message| message.push_str(text));
+}
+
+/// What is to be told of the options of the database.
+pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     options.db.validate()?;
     let ignore_unsupported = options.db.ignore_unsupported_options;
-    kept::review(&options.db, ignore_unsupported)?;
+    let remarks = kept::review(&options.db, ignore_unsupported)?;
     let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
     let others = match &options.other_families {
         OtherFamilies::Refuse => None,
@@ -118,7 +162,7 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<()> {
         let valid = family.validate().and_then(|()| kept::review(family, ignore_unsupported).map(drop));
         valid.map_err(|e| e.context(format!("column family \"{name}\"")))?;
     }
-    Ok(())
+    Ok(remarks)
 }
 
 /// Makes sure that the directory is there, and that nobody else uses it.
@@ -144,19 +188,6 @@ pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     }
 }
 
-fn check_adoption(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
-    if recovered.fenced || options.read_only {
-        return Ok(());
-    }
-    if !options.adopt_rocksdb {
-        let what = "RocksDB wrote this database; opening it for writing takes it over, and RocksDB will refuse it until \
-                    it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
-        return Err(Error::invalid_argument(what).at_path(dir));
-    }
-    note::warn!(path = %dir.display(), "taking over a RocksDB database: RocksDB will refuse it from now on");
-    Ok(())
-}
-
 /// The parts of a database that is being opened.
 struct Opening<'a> {
     options: &'a OpenOptions,
@@ -178,7 +209,7 @@ struct Shared {
 }
 
 impl<'a> Opening<'a> {
-    fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered) -> Result<Self> {
+    fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
         let vfs = options.vfs.clone();
         let db_id = identity::find(&*vfs, dir, &log_dir(dir, &options.db), &recovered)?;
         let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
@@ -205,6 +236,7 @@ impl<'a> Opening<'a> {
             pace: Pace::new(vfs.clone(), statistics.clone(), options.db.pace_background_writes),
             statistics,
             listeners: options.db.listeners.clone(),
+            info_log: info_log.clone(),
             db_id,
             session_id: identity::new_session(&*vfs),
             vfs,
@@ -512,7 +544,7 @@ fn build_family(
     options.validate()?;
     let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
     for remark in remarks.into_iter().chain(options.settle()) {
-        note::warn!("column family \"{name}\": {remark}");
+        self::remark(&format!("column family \"{name}\": {remark}"));
     }
     let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
     let maker = MemtableMaker::new(id, factory, context.memtables.clone());

@@ -10,7 +10,7 @@ macro_rules! named_enum {
         $(instead { $( $Other:ident => $instead:literal, )+ })?
     ) => {
         $(#[$about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum $Enum { $( $(#[$variant_meta])* $Variant = $number, )+ }
 

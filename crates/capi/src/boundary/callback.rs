@@ -2,7 +2,7 @@
 //! visitors of a batch. Here are the calls; what the engine makes of them is in [`extend`](crate::extend).
 
 use std::cmp::Ordering;
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
 
 use super::argument::{FromC, Place, bytes_at};
@@ -21,6 +21,11 @@ unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
 impl State {
+    /// State that nobody frees.
+    pub fn borrowed(state: StatePointer) -> State {
+        State { state: state.0, destructor: None }
+    }
+
     pub fn new(state: StatePointer, destructor: Destructor) -> State {
         State { state: state.0, destructor: destructor.0 }
     }
@@ -69,6 +74,8 @@ opaque! {
     InDomain(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>);
     /// A filter that the library owns from then on, or NULL.
     CreateFilter(Option<unsafe extern "C" fn(*mut c_void, *mut FilterContext) -> *mut CallbackFilter>);
+    /// State, level, a line and its length.
+    Log(Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>);
     VisitPair(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>);
     VisitKey(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>);
     VisitFamilyPair(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>);
@@ -284,6 +291,19 @@ impl Transform {
             bytes_at(prefix, if prefix.is_null() { 0 } else { len })
         };
         key.starts_with(prefix).then_some(prefix.len())
+    }
+}
+
+impl Log {
+    /// The line is the function's own copy: C may change it.
+    pub fn call(self, state: &State, level: u8, line: &str) {
+        if let Some(log) = self.0 {
+            let mut line = line.as_bytes().to_vec();
+            let len = line.len();
+            line.push(0); // for those who take it for a string
+            // SAFETY: K6.
+            unsafe { log(state.state, level.into(), line.as_mut_ptr().cast(), len) }
+        }
     }
 }
 

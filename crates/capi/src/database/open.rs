@@ -1,7 +1,7 @@
 //! Opening and closing; databases that are not open: destroyed, repaired, their families listed.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -73,11 +73,6 @@ impl Options {
 
     pub fn vfs(&self) -> Arc<dyn spillway::vfs::Vfs> {
         self.env.as_ref().map_or_else(|| OpenOptions::default().vfs, |env| env.vfs())
-    }
-
-    /// The folder of the logs, if it is not the database's own.
-    fn wal_dir(&self) -> Option<PathBuf> {
-        Some(PathBuf::from(&self.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
     }
 }
 
@@ -255,7 +250,7 @@ fallible! {
     }
 
     fn rocksdb_destroy_db(options: &Options, name: &CStr) {
-        Db::destroy(path(name), options.wal_dir().as_deref(), &options.vfs()).map_err(locked_out)
+        Db::destroy_by(path(name), &options.db, &options.vfs()).map_err(locked_out)
     }
 
     /// What was lost stands in the directory's `lost/REPORT`, as in RocksDB an error only where there is no database then.

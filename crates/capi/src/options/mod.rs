@@ -22,7 +22,7 @@ use spillway::{BlockCache, DbOptions, FamilyOptions};
 
 use self::kept::Kept;
 use crate::boundary::{export, handles};
-use crate::env::{Env, Logger};
+use crate::env::Env;
 use crate::file_manager::FileManager;
 use crate::memory::WriteBufferManager;
 
@@ -37,7 +37,6 @@ pub struct Options {
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
     pub file_manager: Option<FileManager>,
-    info_log: Option<Logger>,
     /// Where tables were asked to lie.
     table_dirs: Vec<PathBuf>,
     /// The comparator is one of keys with timestamps.

@@ -17,12 +17,13 @@ use crate::boundary::array::{Array, Count};
 use crate::boundary::export;
 use crate::boundary::reply::Given;
 use crate::cache::Cache;
-use crate::env::{EnvHandle, Logger, RateLimiter};
+use crate::env::{EnvHandle, RateLimiter};
 use crate::extend::comparator::CallbackOrder;
 use crate::extend::filter::{CallbackFilter, CallbackFilterFactory};
 use crate::extend::merge::CallbackMerge;
 use crate::extend::prefix::Prefix;
 use crate::file_manager::FileManager;
+use crate::logger::Logger;
 use crate::memory::WriteBufferManager;
 use crate::statistics::{self, HistogramData};
 
@@ -107,12 +108,12 @@ export! {
     }
 
     fn rocksdb_options_set_info_log(options: &mut Options, logger: Option<&Logger>) {
-        options.info_log = logger.cloned();
+        options.db.info_log = logger.map(|logger| logger.0.clone());
     }
 
     /// A handle of its own; NULL where none was set.
     fn rocksdb_options_get_info_log(options: &Options) -> Option<Box<Logger>> {
-        options.info_log.clone().map(Box::new)
+        options.db.info_log.clone().map(|logger| Box::new(Logger(logger)))
     }
 
     fn rocksdb_options_set_sst_file_manager(options: &mut Options, manager: Option<&FileManager>) {

@@ -96,6 +96,26 @@ static void test_strings_and_setters_agree(void) {
     refused(options, "enable_blob_files");
 }
 
+static int lines, warnings;
+
+static void count_line(void* state, unsigned level, char* line, size_t len) {
+    CHECK(state == &lines && strlen(line) == len);
+    ++lines;
+    if (level == 2 && strstr(line, "use_fsync") != NULL) ++warnings;
+}
+
+/* The logger that was set has what is told, once, and there is no file. */
+static void test_logger(void) {
+    rocksdb_options_t* options = fresh();
+    rocksdb_logger_t* logger = rocksdb_logger_create_callback_logger(1, count_line, &lines);
+    rocksdb_options_set_info_log(options, logger);
+    rocksdb_logger_destroy(logger);
+    rocksdb_options_set_use_fsync(options, 1);
+    CHECK(open_with(options) == NULL);
+    CHECK(lines > 100 && warnings == 1);
+    rocksdb_options_destroy(options);
+}
+
 static void test_option_string(const char* given) {
     const int refuses = strncmp(given, "what:", 5) == 0;
     const char* text = strchr(given, ':') + 1;
@@ -118,6 +138,7 @@ int main(int argc, char** argv) {
     test_levels_of_compression();
     test_what_only_changes_how();
     test_strings_and_setters_agree();
+    test_logger();
     for (i = 2; i < argc; i++) test_option_string(argv[i]);
     return outcome("silent");
 }

@@ -65,6 +65,7 @@ impl Db {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
+        let _noting = self.core().context.noting();
         self.core().compact_range(family, start, end, options)
     }
 

@@ -12,6 +12,7 @@ use crate::compaction::entries::EntryRules;
 use crate::context::FileNumbers;
 use crate::flush::held::MemtableMaking;
 use crate::flush::ways::FlushCounts;
+use crate::info_log::InfoLog;
 use crate::pace::Pace;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
@@ -27,6 +28,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
     Context {
         logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
         pace: Pace::new(vfs.clone(), None, false),
+        info_log: InfoLog::new(&vfs, Path::new(DIR), &DbOptions::default(), true),
         vfs,
         dir: DIR.into(),
         own_dirs: Vec::new(),

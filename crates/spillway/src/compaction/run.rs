@@ -185,7 +185,12 @@ fn run_parts(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool)
     for _ in 0..helpers {
         *crew.helpers.lock() += 1;
         let helper = Helper(crew.clone());
-        match vfs.spawn("spillway-part", Box::new(move || helper.0.work(&|| false))) {
+        let info_log = note::current();
+        let help = move || {
+            let _scope = note::within(info_log);
+            helper.0.work(&|| false);
+        };
+        match vfs.spawn("spillway-part", Box::new(help)) {
             Ok(thread) => threads.push(thread),
             // This thread works on all parts that no other takes.
             Err(error) => note::warn!(%error, "cannot start a thread for a part of a compaction"),

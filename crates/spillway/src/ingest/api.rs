@@ -60,6 +60,7 @@ impl Db {
         progress: &IngestProgress,
     ) -> Result<PreparedIngest> {
         let (core, start) = (self.core(), self.core().context.vfs.now());
+        let _noting = core.context.noting();
         let mut prepared = core.prepare_ingest(requests, options, progress)?;
         prepared.took = core.context.vfs.now().saturating_sub(start);
         Ok(prepared)
@@ -73,11 +74,13 @@ impl Db {
     /// the options forbid what the ingest would take. `Busy`: nor was it; it would have had to wait. `Io`, `NoSpace`: the
     /// log or the MANIFEST failed; the database takes no more writes.
     pub fn commit_ingest(&self, prepared: PreparedIngest) -> Result<IngestReport> {
+        let _noting = self.core().context.noting();
         self.core().commit_ingest(prepared, None)
     }
 
     /// As [`commit_ingest`](Self::commit_ingest), atomically with a batch, which counts as written after the tables.
     pub fn write_with_ingest(&self, batch: &WriteBatch, prepared: PreparedIngest) -> Result<IngestReport> {
+        let _noting = self.core().context.noting();
         self.core().commit_ingest(prepared, Some(batch))
     }
 }

@@ -8,13 +8,14 @@ use vfs::Vfs;
 
 use super::log_owner;
 use crate::db::lock_path;
+use crate::info_log::names::Names;
 use crate::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover;
 
-/// `log_dir`: where the logs lie, if not in `dir`. The caller says so: what an options file names may be another
-/// database's by now, since a copy of the files still names the original's directory.
-pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
+/// `info_dir` is the option `db_log_dir`. `log_dir`: where the logs lie, if not in `dir`. The caller says so: what an options
+/// file names may be another database's by now, since a copy of the files still names the original's directory.
+pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &Arc<dyn Vfs>) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
     }
@@ -27,10 +28,21 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) ->
     }
     remove_files(&**vfs, dir, |kind, _| kind != FileType::Lock)?;
     remove_load_dir(&**vfs, dir)?;
+    for info_dir in ["", info_dir] {
+        remove_event_logs(&**vfs, &Names::new(&**vfs, dir, info_dir))?;
+    }
     drop(lock);
     vfs.remove_file(&lock_path(dir))?;
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
+}
+
+fn remove_event_logs(vfs: &dyn Vfs, names: &Names) -> Result<()> {
+    if !vfs.exists(&names.dir)? {
+        return Ok(());
+    }
+    let logs = vfs.read_dir(&names.dir)?.into_iter().filter(|name| names.is_one(name));
+    logs.map(|name| names.dir.join(name)).try_for_each(|path| vfs.remove_file(&path))
 }
 
 /// What a load that was killed left. The caller holds the database's lock.

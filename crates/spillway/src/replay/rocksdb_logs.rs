@@ -73,7 +73,8 @@ impl LogReplay<'_> {
         let newest = row::numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
         let path = dir.join(file_name::format(FileType::Options, newest));
         let text = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other).ok()?).ok()?;
-        let read = OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true);
+        let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
+        let read = OptionsFile::read(&text, start, &|_| FamilyOptions::default(), true);
         read.ok().map(|(file, _)| PathBuf::from(file.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
     }
 

@@ -1,0 +1,171 @@
+//! The event log: what a database did, for people, in RocksDB's place (`LOG`) and form. Or a logger of the caller's.
+//!
+//! Whoever has something to tell puts a line into a queue, under whatever lock; upkeep writes the lines out, off every lock.
+//! Where there is no upkeep thread, whoever calls the database does. A log that cannot be written harms nothing.
+//!
+//! There is no file where the database is open for reading only, and where background work runs inline: such a run is counted
+//! by its operations. A logger is called there too.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use base::note::{self, Sink};
+use base::options::{DbOptions, InfoLogLevel};
+use parking_lot::Mutex;
+use vfs::Vfs;
+
+use crate::caught::caught_panic;
+use crate::context::Context;
+use crate::info_log::file::LogFile;
+use crate::info_log::line::{Line, thread_number};
+use crate::jobs::Signal;
+
+mod dump;
+mod file;
+mod line;
+pub(crate) mod names;
+#[cfg(test)]
+mod tests;
+
+/// Lines that wait to be written, at the most; of more, only the number is told.
+const WAITING_MAX: usize = 4096;
+
+pub struct InfoLog {
+    vfs: Arc<dyn Vfs>,
+    /// `None` where nobody takes lines.
+    level: Option<InfoLogLevel>,
+    /// A leaf lock.
+    waiting: Mutex<Waiting>,
+    /// Held while lines are written, and never under another lock.
+    target: Mutex<Target>,
+    /// The upkeep thread, once there is one.
+    writer: OnceLock<Arc<Signal>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<Line>,
+    left_out: usize,
+}
+
+enum Target {
+    Nobody,
+    Logger(Arc<dyn base::extend::Logger>),
+    File(Box<LogFile>),
+}
+
+impl InfoLog {
+    /// Of the database in `dir`. No file is made before there is a line to write.
+    pub(crate) fn new(vfs: &Arc<dyn Vfs>, dir: &Path, options: &DbOptions, read_only: bool) -> Arc<InfoLog> {
+        let (target, level) = match &options.info_log {
+            Some(logger) => (Target::Logger(logger.clone()), Some(options.info_log_level.max(logger.level()))),
+            None if read_only || vfs.runs_inline() => (Target::Nobody, None),
+            None => (Target::File(Box::new(LogFile::new(vfs.clone(), dir, options))), Some(options.info_log_level)),
+        };
+        Arc::new(InfoLog {
+            vfs: vfs.clone(),
+            level,
+            waiting: Mutex::default(),
+            target: Mutex::new(target),
+            writer: OnceLock::new(),
+        })
+    }
+
+    /// Has an upkeep thread write the lines from now on.
+    pub(crate) fn written_by(&self, upkeep: Arc<Signal>) {
+        let _ = self.writer.set(upkeep); // there is one
+    }
+
+    /// Writes what waits. Called off every lock.
+    pub(crate) fn write_out(&self) {
+        if self.level.is_none() {
+            return;
+        }
+        let mut target = self.target.lock();
+        loop {
+            let waiting = std::mem::take(&mut *self.waiting.lock());
+            if waiting.lines.is_empty() {
+                break;
+            }
+            let mut lines = waiting.lines;
+            if waiting.left_out > 0 {
+                let text = format!("{} lines are left out: they came faster than they were written", waiting.left_out);
+                lines.push(self.line(InfoLogLevel::Warn, text));
+            }
+            target.take(&lines, self.vfs.unix_time_us());
+        }
+    }
+
+    /// Drops what waits: there is no database to tell of.
+    pub(crate) fn forget(&self) {
+        drop(std::mem::take(&mut *self.waiting.lock()));
+    }
+
+    fn line(&self, level: InfoLogLevel, text: String) -> Line {
+        let thread = if self.vfs.runs_inline() { 0 } else { thread_number() };
+        Line { time_us: self.vfs.unix_time_us(), thread, level, text }
+    }
+}
+
+impl Sink for InfoLog {
+    fn takes(&self, level: InfoLogLevel) -> bool {
+        self.level.is_some_and(|least| level >= least)
+    }
+
+    fn take(&self, level: InfoLogLevel, text: String) {
+        let line = self.line(level, text);
+        let mut waiting = self.waiting.lock();
+        if waiting.lines.len() >= WAITING_MAX {
+            waiting.left_out += 1;
+            return;
+        }
+        waiting.lines.push(line);
+        let is_first = waiting.lines.len() == 1;
+        drop(waiting);
+        if is_first && let Some(upkeep) = self.writer.get() {
+            upkeep.raise_soon();
+        }
+    }
+}
+
+impl Target {
+    fn take(&mut self, lines: &[Line], now_us: u64) {
+        match self {
+            Target::Nobody => {}
+            Target::Logger(logger) => {
+                let tell = || lines.iter().for_each(|line| logger.log(line.level, &line.text));
+                if let Err(error) = caught_panic("a logger", tell) {
+                    tracing::error!(%error, "the database goes on");
+                }
+            }
+            Target::File(file) => file.write(lines, now_us),
+        }
+    }
+}
+
+/// While it lives, what the thread has to tell goes to a database's event log.
+pub(crate) struct Noting<'a> {
+    scope: Option<note::Scope>,
+    log: &'a InfoLog,
+}
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        drop(self.scope.take());
+        if self.log.writer.get().is_none() {
+            self.log.write_out();
+        }
+    }
+}
+
+impl Context {
+    /// For calls, and for threads of the database. Not under a lock: where there is no upkeep thread, its end writes.
+    pub(crate) fn noting(&self) -> Noting<'_> {
+        Noting { scope: Some(self.note_scope()), log: &self.info_log }
+    }
+
+    /// The same under locks: somebody else writes.
+    pub(crate) fn note_scope(&self) -> note::Scope {
+        note::within(Some(self.info_log.clone()))
+    }
+}

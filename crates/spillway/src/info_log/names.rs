@@ -1,0 +1,76 @@
+//! Where a database's event logs lie, and under which names.
+
+use std::path::{Path, PathBuf};
+
+use vfs::Vfs;
+
+/// The event log in the database's directory.
+const NAME: &str = "LOG";
+
+/// What follows the name of one that was put aside, before the time.
+const OLD: &str = ".old.";
+
+/// Bytes that RocksDB makes of a path at the most.
+const PREFIX_BYTES_MAX: usize = 255;
+
+/// The names of one database's event logs.
+pub(crate) struct Names {
+    pub dir: PathBuf,
+    current: String,
+}
+
+impl Names {
+    /// `log_dir` is the option `db_log_dir`: there the database's path is part of the names, for several share it.
+    pub fn new(vfs: &dyn Vfs, dir: &Path, log_dir: &str) -> Names {
+        if log_dir.is_empty() {
+            return Names { dir: dir.to_owned(), current: NAME.to_owned() };
+        }
+        let whole = vfs.canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+        Names { dir: PathBuf::from(log_dir), current: format!("{}_{NAME}", flattened(&whole)) }
+    }
+
+    pub fn current(&self) -> PathBuf {
+        self.dir.join(&self.current)
+    }
+
+    /// The name that the log is put aside under at a time.
+    pub fn old(&self, time_us: u64) -> PathBuf {
+        self.dir.join(format!("{}{OLD}{time_us}", self.current))
+    }
+
+    /// When the log of that name was put aside; `None` where it is none of this database's.
+    pub fn put_aside_at(&self, name: &str) -> Option<u64> {
+        let time = name.strip_prefix(self.current.as_str())?.strip_prefix(OLD)?;
+        time.parse().ok()
+    }
+
+    pub fn is_one(&self, name: &str) -> bool {
+        name == self.current || self.put_aside_at(name).is_some()
+    }
+}
+
+/// A path in which all that is not common in names is an underscore, as RocksDB has it.
+fn flattened(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let kept = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '_'].contains(&c);
+    let flat: String = path.trim_start_matches('/').chars().map(|c| if kept(c) { c } else { '_' }).collect();
+    flat.chars().take(PREFIX_BYTES_MAX - NAME.len() - 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_rocksdbs() {
+        let vfs = vfs::MemoryVfs::new(1);
+        let here = Names::new(&*vfs, Path::new("/db"), "");
+        assert_eq!((here.current(), here.old(7)), ("/db/LOG".into(), "/db/LOG.old.7".into()));
+        let there = Names::new(&*vfs, Path::new("/var/my db"), "/logs");
+        assert_eq!(there.current(), Path::new("/logs/var_my_db_LOG"));
+        assert_eq!(there.put_aside_at("var_my_db_LOG.old.12"), Some(12));
+        for other in ["LOG", "var_my_db_LOG.old.", "var_my_db_LOG2", "xvar_my_db_LOG", "var_my_db_LOG.old.x"] {
+            assert!(!there.is_one(other), "{other}");
+        }
+    }
+}

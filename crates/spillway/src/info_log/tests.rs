@@ -1,0 +1,179 @@
+use std::path::PathBuf;
+
+use base::extend::Logger;
+use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
+use vfs::{IoClass, MemoryVfs};
+
+use super::*;
+use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
+
+/// A file system in memory under which a database has its threads, and so a file.
+fn threaded() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    vfs.set_runs_inline(false);
+    vfs
+}
+
+fn read(vfs: &dyn Vfs, path: &str) -> String {
+    String::from_utf8(vfs::read_all(vfs, Path::new(path), 1 << 20, IoClass::Other).expect(path)).expect("text")
+}
+
+fn logs_in(vfs: &dyn Vfs, dir: &str) -> Vec<String> {
+    let names = vfs.read_dir(Path::new(dir)).expect("there");
+    names.into_iter().filter(|name| name.contains("LOG")).collect()
+}
+
+fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
+    OpenOptions { vfs, ..OpenOptions::create_if_missing() }
+}
+
+fn open_and_close(options: &OpenOptions) {
+    Db::open("/db", options).expect("opens").close().expect("closes");
+}
+
+#[test]
+fn a_log_tells_the_life_of_a_database() {
+    let vfs = threaded();
+    let mut family = FamilyOptions::default();
+    base::options::apply_string(&mut family, "compaction_style=kCompactionStyleUniversal;compaction_pri=kRoundRobin")
+        .expect("taken");
+    let mut options = options(vfs.clone()).family("default", family);
+    options.db.kept.set("use_fsync", "true");
+    let db = Db::open("/db", &options).expect("new");
+    let family = db.default_family();
+    db.put(&family, b"key", b"value", &WriteOptions::default()).expect("written");
+    db.flush(&[&family]).expect("flushed");
+    db.create_family("other", FamilyOptions::default()).expect("made");
+    db.close().expect("closes");
+
+    let text = read(&*vfs, "/db/LOG");
+    let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(count("Spillway version: "), 1, "{text}");
+    assert_eq!(count("Options.max_open_files: -1"), 1, "{text}");
+    assert_eq!(count("Options.write_buffer_size: 67108864"), 2, "{text}");
+    assert_eq!(count("Options for column family [other]"), 1, "{text}");
+    for remark in ["`use_fsync=true` of RocksDB has no effect", "compacted by level", "`compaction_pri=kRoundRobin`"] {
+        assert_eq!(count(remark), 1, "{remark}: {text}");
+        assert!(text.lines().any(|line| line.contains(" [WARN] ") && line.contains(remark)), "{text}");
+    }
+    assert_eq!(count("] flushed family=default"), 1, "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.ends_with("] the database is closed")), "{text}");
+    assert!(text.lines().all(|line| line.starts_with("1970/") || line.starts_with("20")), "{text}");
+}
+
+#[test]
+fn logs_are_put_aside_and_so_many_are_kept() {
+    let vfs = threaded();
+    let mut options = options(vfs.clone());
+    options.db.keep_log_file_num = 3;
+    for _ in 0..5 {
+        open_and_close(&options);
+    }
+    let names = logs_in(&*vfs, "/db");
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names[0] == "LOG" && names[1].starts_with("LOG.old.") && names[2].starts_with("LOG.old."), "{names:?}");
+
+    options.db.max_log_file_size = 1000; // the header is longer
+    open_and_close(&options);
+    let newest = read(&*vfs, "/db/LOG");
+    assert!(newest.contains("Spillway version") && newest.contains("closed"), "each begins with the header: {newest}");
+
+    options.db.keep_log_file_num = 1;
+    open_and_close(&options);
+    assert_eq!(logs_in(&*vfs, "/db"), ["LOG"]);
+    Db::destroy("/db", None, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
+    assert!(!vfs.exists(Path::new("/db")).expect("answers"), "nothing is left");
+}
+
+#[test]
+fn logs_can_lie_elsewhere() {
+    let vfs = threaded();
+    let mut options = options(vfs.clone());
+    options.db.db_log_dir = "/logs".to_owned();
+    open_and_close(&options);
+    open_and_close(&options);
+    assert_eq!(logs_in(&*vfs, "/db"), Vec::<String>::new());
+    let names = logs_in(&*vfs, "/logs");
+    assert!(names.len() == 2 && names[0] == "db_LOG" && names[1].starts_with("db_LOG.old."), "{names:?}");
+    Db::destroy_by("/db", &options.db, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
+    assert_eq!(logs_in(&*vfs, "/logs"), Vec::<String>::new());
+}
+
+#[derive(Default)]
+struct Collected(Mutex<Vec<(InfoLogLevel, String)>>);
+
+impl Logger for Collected {
+    fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::Warn
+    }
+
+    fn log(&self, level: InfoLogLevel, line: &str) {
+        self.0.lock().push((level, line.to_owned()));
+    }
+}
+
+#[test]
+fn a_logger_takes_the_lines_in_place_of_the_file() {
+    for inline in [false, true] {
+        let vfs = MemoryVfs::new(1);
+        vfs.set_runs_inline(inline);
+        let logger = Arc::new(Collected::default());
+        let mut options = options(vfs.clone());
+        options.db.info_log = Some(logger.clone());
+        options.db.kept.set("use_fsync", "true");
+        open_and_close(&options);
+        let told = std::mem::take(&mut *logger.0.lock());
+        assert!(told.iter().all(|(level, _)| *level >= InfoLogLevel::Warn), "{told:?}");
+        let warned = |(level, line): &&(InfoLogLevel, String)| *level == InfoLogLevel::Warn && line.contains("use_fsync");
+        assert_eq!(told.iter().filter(warned).count(), 1, "{told:?}");
+        options.read_only = true;
+        open_and_close(&options);
+        assert!(logger.0.lock().iter().any(|(_, line)| line.contains("use_fsync")), "for reading only too");
+        assert_eq!(logs_in(&*vfs, "/db"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn who_reads_only_and_who_fails_to_find_a_database_leave_no_file() {
+    let vfs = threaded();
+    let mut options = options(vfs.clone());
+    open_and_close(&options);
+    options.read_only = true;
+    open_and_close(&options);
+    assert_eq!(logs_in(&*vfs, "/db"), ["LOG"]);
+    vfs.create_dir_all(Path::new("/empty")).expect("made");
+    let there = OpenOptions { vfs: vfs.clone(), ..OpenOptions::default() };
+    assert!(Db::open("/empty", &there).is_err());
+    assert_eq!(logs_in(&*vfs, "/empty"), Vec::<String>::new());
+    // Whoever has the directory keeps its log.
+    let open = Db::open("/db", &there).expect("opens");
+    let names = logs_in(&*vfs, "/db");
+    assert!(Db::open("/db", &there).is_err(), "it is open");
+    assert_eq!(logs_in(&*vfs, "/db"), names);
+    open.close().expect("closes");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_harms_nothing() {
+    for operation in [Operation::Create, Operation::Write, Operation::Rename] {
+        let memory = threaded();
+        let vfs = FaultVfs::new(memory.clone());
+        vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(operation).path("/LOG").sticky());
+        let options = options(vfs.clone());
+        open_and_close(&options);
+        open_and_close(&options);
+        assert!(operation == Operation::Rename || vfs.fired() > 0);
+    }
+}
+
+#[test]
+fn a_failed_open_says_why() {
+    let vfs = threaded();
+    let options = options(vfs.clone());
+    open_and_close(&options);
+    let manifest = vfs.read_dir(Path::new("/db")).expect("there").into_iter().find(|name| name.starts_with("MANIFEST"));
+    vfs.remove_file(&PathBuf::from("/db").join(manifest.expect("one"))).expect("removed");
+    assert!(Db::open("/db", &options).is_err());
+    let text = read(&*vfs, "/db/LOG");
+    assert!(text.contains("[ERROR]") && text.contains("the database cannot be opened: "), "{text}");
+}

@@ -1,0 +1,68 @@
+//! Taking over a directory of RocksDB's: only if the caller agrees, and not without a word on what its options said that is
+//! done otherwise here.
+
+use std::path::Path;
+
+use base::options::{DbOptions, FamilyOptions, OptionsFile};
+use base::{Error, ErrorKind, Result, note};
+use vfs::{IoClass, Vfs};
+
+use crate::db::{OpenOptions, OtherFamilies};
+use crate::replay::row;
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+
+/// A family takes some kilobytes.
+const OPTIONS_BYTES_MAX: u64 = 64 << 20;
+
+/// # Errors
+/// `InvalidArgument`: the caller does not agree. `Unsupported`: the options that RocksDB ran with last change what is stored,
+/// kept or found, cannot be honoured, and the caller does not ignore that.
+pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
+    if recovered.fenced || options.read_only {
+        return Ok(());
+    }
+    if !options.adopt_rocksdb {
+        let what = "RocksDB wrote this database; opening it for writing takes it over, and RocksDB will refuse it until \
+                    it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    let Some((name, text)) = newest_options(&*options.vfs, dir)? else { return Ok(()) };
+    let start = DbOptions {
+        ignore_unsupported_options: options.db.ignore_unsupported_options,
+        info_log: None,
+        ..DbOptions::default()
+    };
+    match OptionsFile::read(&text, start, &|family| supplied(options, family), true) {
+        Ok((mut file, warnings)) => {
+            let settled = file.families.iter_mut().flat_map(|(_, family)| family.settle());
+            warnings.into_iter().chain(settled).for_each(|told| note::warn!("RocksDB ran with {name}: {told}"));
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            Err(error.context("RocksDB ran with options that cannot be honoured").at_path(dir.join(name)))
+        }
+        Err(error) => {
+            note::warn!(%error, "what RocksDB's options said of this database is not known: {name} cannot be read");
+            Ok(())
+        }
+    }
+}
+
+/// What the caller gives a family: objects that the file only names are found there.
+fn supplied(options: &OpenOptions, family: &str) -> FamilyOptions {
+    let named = options.families.iter().find(|(name, _)| name == family).map(|(_, options)| options.clone());
+    named.unwrap_or_else(|| match &options.other_families {
+        OtherFamilies::OpenWith(others) => (**others).clone(),
+        OtherFamilies::Refuse => FamilyOptions::default(),
+    })
+}
+
+/// The newest OPTIONS file, its name and its text.
+fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, String)>> {
+    let Some(newest) = row::numbers_in(vfs, dir, FileType::Options)?.last().copied() else { return Ok(None) };
+    let name = file_name::format(FileType::Options, newest);
+    let path = dir.join(&name);
+    let bytes = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    Ok(Some((name, String::from_utf8_lossy(&bytes).into_owned())))
+}
