@@ -122,6 +122,7 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
 pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Core>> {
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
+    info_log.note_program(dir, &options.db);
     let opened = Opening::new(dir, options, recovered, &info_log)?.run(false);
     info_log.write_out();
     opened

@@ -124,7 +124,8 @@ fn a_logger_takes_the_lines_in_place_of_the_file() {
         open_and_close(&options);
         let told = std::mem::take(&mut *logger.0.lock());
         assert!(told.iter().all(|(level, _)| *level >= InfoLogLevel::Warn), "{told:?}");
-        let warned = |(level, line): &&(InfoLogLevel, String)| *level == InfoLogLevel::Warn && line.contains("use_fsync");
+        let warned =
+            |(level, line): &&(InfoLogLevel, String)| *level == InfoLogLevel::Warn && line.contains("use_fsync");
         assert_eq!(told.iter().filter(warned).count(), 1, "{told:?}");
         options.read_only = true;
         open_and_close(&options);

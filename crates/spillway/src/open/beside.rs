@@ -13,6 +13,7 @@ use crate::context::{Context, log_dir};
 use crate::core::FamilyState;
 use crate::db::OpenOptions;
 use crate::family::Family;
+use crate::info_log::InfoLog;
 use crate::replay::Replayed;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::FileType;
@@ -42,8 +43,9 @@ pub(crate) fn copy_beside(
 ) -> Result<SeqNo> {
     super::validate(options)?;
     let logs = log_dir(dir, &options.db);
+    let info_log = InfoLog::new(&options.vfs, dir, &options.db, true); // the writer's file is left alone
     reading::open_steadily(&*options.vfs, dir, &logs, || {
-        let mut opening = super::prepare(dir, options)?;
+        let mut opening = super::prepare(dir, options, &info_log)?;
         if !opening.recovered.fenced {
             let what = "RocksDB's database cannot be copied while another process has it open; close it there first";
             return Err(Error::invalid_argument(what).at_path(dir));

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use base::note;
 use base::{Error, ErrorKind, FileNumber, Result};
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
@@ -34,7 +35,7 @@ pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<
         Err(error) if error.is_not_found() && !numbers_in(vfs, dir, FileType::Manifest)?.is_empty() => error,
         Err(error) => return Err(error),
     };
-    tracing::warn!(%error, "going back to the newest point at which all tables are there");
+    note::warn!(%error, "going back to the newest point at which all tables are there");
     for number in numbers_in(vfs, dir, FileType::Manifest)?.into_iter().rev() {
         if let Some(mut recovered) = newest_point(&mut sizes, number)? {
             recovered.pass_numbers_in(vfs, dir)?;
@@ -139,7 +140,7 @@ fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Reco
             lost.take(&log_dir.join(file_name::format(FileType::Log, log)))?;
         }
         recovered.log_row = None;
-        tracing::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
+        note::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
     }
     let others = numbers_in(vfs, dir, FileType::Table)?;
     let others: Vec<PathBuf> =

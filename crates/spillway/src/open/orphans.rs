@@ -57,7 +57,7 @@ pub(super) fn remove(core: &Core) -> Result<()> {
                 continue;
             }
             if row::is_of_another(&*context.vfs, &dir.join(&name), own) {
-                tracing::warn!(name, dir = %dir.display(), "left alone: a log of another database; give each its own wal_dir");
+                note::warn!(name, dir = %dir.display(), "left alone: a log of another database; give each its own wal_dir");
                 continue;
             }
             match kind {

@@ -18,6 +18,7 @@ mod work;
 
 use std::path::Path;
 
+use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::Vfs;
@@ -71,7 +72,7 @@ fn open_what_is_left(
 ) -> Result<std::sync::Arc<crate::core::Core>> {
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
-            tracing::warn!(%error, "the logs are salvaged");
+            note::warn!(%error, "the logs are salvaged");
             let mut options = options.clone();
             options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
             open::open_as(dir, &options, recovered)

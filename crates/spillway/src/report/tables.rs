@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::UserOrder;
+use base::note;
 use table::Properties;
 
 use super::properties::Source;
@@ -121,7 +122,7 @@ fn added_up<'a>(files: impl Iterator<Item = &'a Arc<TableFile>>) -> String {
             Ok(())
         });
         if let Err(error) = added {
-            tracing::warn!(%error, "a table's properties are not counted");
+            note::warn!(%error, "a table's properties are not counted");
         }
     }
     sums.text()
