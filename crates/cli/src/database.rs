@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillway::config::{Config, ConfiguredDb, Start};
+use spillway::extend::NoLog;
 use spillway::options::WalRecoveryMode;
 use spillway::version::file_name::{self, FileType};
 use spillway::version::recover;
 use spillway::vfs::{RealVfs, Vfs};
 use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
-use crate::failure::{Failure, Outcome};
-use crate::settings::Settings;
+use crate::failure::{Failure, Outcome, note, warn};
+use crate::settings::{Settings, Unsupported};
 
 /// Names the database's directory where the command line does not.
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
@@ -33,6 +34,10 @@ pub struct DatabaseArgs {
     /// "write_buffer_size=64M;compression=kZSTD". `spillway options` lists them.
     #[arg(long, value_name = "FILE|STRING", conflicts_with = "config")]
     pub options: Option<String>,
+    /// Goes on without options that cannot be honoured here and change what is stored, kept or found: they are told of
+    /// instead of refused.
+    #[arg(long)]
+    ignore_unsupported_options: bool,
 }
 
 /// Which family of it.
@@ -94,7 +99,9 @@ impl DatabaseArgs {
     pub fn locate(&self) -> Outcome<Located> {
         if let Some(config) = &self.config {
             let (path, name) = split_config(config);
-            let configured = read_config(path)?.database(self.database.as_deref().or(name)).cloned();
+            let configured = read_config(path, self.ignore_unsupported_options)?
+                .database(self.database.as_deref().or(name))
+                .cloned();
             let configured = configured.map_err(|error| error.at_path(path))?;
             return Ok(Located { dir: configured.path.clone(), configured: Some(configured) });
         }
@@ -125,6 +132,7 @@ impl DatabaseArgs {
         }
         Db::checkpoint_beside(&dir, &options, &beside)?;
         options.db.wal_dir.clear();
+        options.db.info_log = Some(Arc::new(NoLog)); // its life is not worth a log
         let opened = Db::open(&beside, &options);
         if opened.is_err() {
             Db::destroy(&beside, None, &options.vfs)?;
@@ -182,10 +190,17 @@ impl DatabaseArgs {
             };
             return Err(Failure::refused(what));
         }
-        if exists {
-            refuse_rocksdbs(&*vfs, &dir, access)?;
+        let unsupported = match exists && is_rocksdbs(&*vfs, &dir, access)? {
+            _ if !writes => Unsupported::Tell,
+            true => Unsupported::Leave,
+            false if self.ignore_unsupported_options => Unsupported::Tell,
+            false => Unsupported::Refuse,
+        };
+        let stored = Settings::stored(&vfs, &dir, unsupported)?.ignoring_unsupported(self.ignore_unsupported_options);
+        let stored = stored.with(&vfs, self.options.as_deref())?;
+        if writes && self.options.is_some() {
+            note("the database keeps these options: commands after this one use them too");
         }
-        let stored = Settings::load(&vfs, &dir, self.options.as_deref())?;
         let there = if exists { Db::list_families(&dir, &vfs)? } else { vec![DEFAULT_FAMILY.to_owned()] };
         let mut options = match configured {
             Some(configured) => configured_options(&configured, stored, &there, access, vfs)?,
@@ -193,6 +208,7 @@ impl DatabaseArgs {
         };
         (options.db.create_if_missing, options.db.error_if_exists) = (create, false);
         options.read_only = !writes;
+        options.db.ignore_unsupported_options |= self.ignore_unsupported_options || !writes;
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
         Ok((dir, options))
     }
@@ -211,11 +227,11 @@ pub fn holds_tables(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
 }
 
 /// A configuration, its warnings told.
-pub fn read_config(path: &Path) -> Outcome<Config> {
-    let config = Config::from_file(&*RealVfs::new(), path, &Start::default())?;
-    for warning in config.warnings() {
-        eprintln!("warning: {}: {warning}", path.display());
-    }
+pub fn read_config(path: &Path, ignore_unsupported_options: bool) -> Outcome<Config> {
+    let mut start = Start::default();
+    start.db.ignore_unsupported_options = ignore_unsupported_options;
+    let config = Config::from_file(&*RealVfs::new(), path, &start)?;
+    config.warnings().iter().for_each(|warning| warn(&format!("{}: {warning}", path.display())));
     Ok(config)
 }
 
@@ -266,10 +282,14 @@ fn configured_options(
     Ok(options)
 }
 
-fn refuse_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome {
-    let Access::Write { adopt: false, .. } = access else { return Ok(()) };
+/// Whether a database that is to be written to is RocksDB's, which its user has to say.
+fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
+    let Access::Write { adopt, .. } = access else { return Ok(false) };
     if recover::recover(vfs, dir)?.fenced {
-        return Ok(());
+        return Ok(false);
+    }
+    if adopt {
+        return Ok(true);
     }
     Err(Failure::refused(format!(
         "{} is RocksDB's, and writing to it takes it over: RocksDB refuses it from then on (`spillway export` leads \

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use spillway::Db;
 use spillway::vfs::{RealVfs, Vfs};
+use spillway::{Db, DbOptions};
 
 use crate::database::DatabaseArgs;
 use crate::failure::{Failure, Outcome};
+use crate::settings::Settings;
 
 /// Deletes a database: every file of it, and the directory if nothing else is in it.
 #[derive(clap::Args)]
@@ -30,6 +31,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let what = format!("this would delete the database in {} and cannot be undone; say --yes", dir.display());
         return Err(Failure::refused(what));
     }
-    Db::destroy(dir, None, &vfs)?;
+    // Event logs elsewhere have the database's path in their names; logs with data, of which that is not so, stay.
+    let db_log_dir = Settings::load(&vfs, dir, None)?.db.db_log_dir;
+    Db::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)
 }

@@ -1,10 +1,12 @@
 //! Why a command failed, as its user is told.
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use spillway::version::file_name;
 use spillway::vfs::RealVfs;
@@ -124,5 +126,23 @@ impl From<Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         Failure::Output(error)
+    }
+}
+
+/// Tells of something that does not end the command, once.
+pub fn warn(text: &str) {
+    tell_once(&format!("warning: {text}"));
+}
+
+/// Tells of something that its user may not expect, once.
+pub fn note(text: &str) {
+    tell_once(&format!("note: {text}"));
+}
+
+fn tell_once(line: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(line.to_owned()) {
+        let _ = writeln!(io::stderr(), "{line}"); // a terminal that was closed takes nothing any more
     }
 }

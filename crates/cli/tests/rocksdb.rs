@@ -40,7 +40,7 @@ fn fixture_reads_as_rocksdb_does(name: &str) {
     assert_eq!(files(&place.path("db")), before, "nothing of it was changed without --adopt");
 
     let adopt = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]);
-    assert!(adopt.code == Some(0) && adopt.err.contains("taking over a RocksDB database"), "{adopt:?}");
+    assert!(adopt.code == Some(0) && adopt.err.contains("a RocksDB database was taken over"), "{adopt:?}");
     place.spillway(&["delete", "zzz", "--db", "db"]).ok();
     assert_eq!(read(&place, "db"), expected(name), "read after it was taken over");
     assert!(place.spillway(&["check", "--db", "db"]).ok().ends_with("the database is whole\n"));

@@ -114,8 +114,8 @@ impl Core {
 fn note_stall(event: &Event) {
     let Event::StallChanged { family, cause, delayed, stopped } = event else { return };
     match (stopped, delayed) {
-        (true, _) => note::warn!("[{family}] writers are stopped: {cause}"),
-        (false, true) => note::warn!("[{family}] writers are slowed down: {cause}"),
+        (true, _) => note::info!("[{family}] writers are stopped: {cause}"),
+        (false, true) => note::info!("[{family}] writers are slowed down: {cause}"),
         (false, false) => note::info!("[{family}] writers go freely again: {cause} is over"),
     }
 }

@@ -15,7 +15,7 @@ use crate::human;
 use crate::input::{Input, InputArgs};
 use crate::interrupt::Interrupt;
 use crate::make::{self, Made, MakeArgs};
-use crate::settings::Settings;
+use crate::settings::{Settings, Unsupported};
 use crate::staging::{Staging, clear_abandoned, name_of_tables, note_complete, note_rename, table_name};
 
 /// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
@@ -94,7 +94,7 @@ fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
         Some(dir) if !vfs.exists(&dir.join("CURRENT"))? => {
             return Err(Failure::refused(format!("there is no database in {}", dir.display())));
         }
-        Some(dir) => Settings::stored(vfs, dir)?,
+        Some(dir) => Settings::stored(vfs, dir, Unsupported::Tell)?,
         None => Settings::default(),
     };
     let Settings { families, others, .. } = stored.with(vfs, args.options.as_deref())?;

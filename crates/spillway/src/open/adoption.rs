@@ -35,8 +35,12 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
     };
     match OptionsFile::read(&text, start, &|family| supplied(options, family), true) {
         Ok((mut file, warnings)) => {
-            let settled = file.families.iter_mut().flat_map(|(_, family)| family.settle());
-            warnings.into_iter().chain(settled).for_each(|told| note::warn!("RocksDB ran with {name}: {told}"));
+            let settled = file.families.iter_mut().flat_map(|(family, options)| {
+                let changes = options.settle();
+                changes.into_iter().map(|change| format!("column family \"{family}\": {change}")).collect::<Vec<_>>()
+            });
+            let told: Vec<String> = warnings.into_iter().chain(settled).collect();
+            told.iter().for_each(|told| note::warn!("what RocksDB did otherwise, by {name}: {told}"));
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::Unsupported => {

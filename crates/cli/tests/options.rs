@@ -1,0 +1,99 @@
+//! What options have no effect is told once, and what cannot be passed over is refused.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Place, Ran};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn put(place: &Place, options: &str, more: &[&str]) -> Ran {
+    let mut args = vec!["put", "key", "value", "--db", "db", "--create", "--options", options];
+    args.extend(more);
+    place.spillway(&args)
+}
+
+fn lines(ran: &Ran, beginning: &str) -> Vec<String> {
+    ran.err.lines().filter(|line| line.starts_with(beginning)).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_only_changes_how_is_taken_and_told_once() {
+    let place = Place::new();
+    let options = "use_direct_reads=true;compaction_style=kCompactionStyleUniversal;write_buffer_size=1M";
+    let ran = put(&place, options, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = lines(&ran, "warning: ");
+    assert_eq!(told.len(), 2, "{ran:?}");
+    assert!(told[0].contains("`use_direct_reads=true`") && told[1].contains("compacted by level"), "{told:?}");
+    assert_eq!(lines(&ran, "note: the database keeps these options").len(), 1, "{ran:?}");
+    assert_eq!(ran.err.lines().count(), 3, "{ran:?}");
+    let next = place.spillway(&["put", "key", "value", "--db", "db"]);
+    assert_eq!((next.code, next.err.as_str()), (Some(0), ""), "told when they were given");
+    let log = std::fs::read_to_string(place.path("db").join("LOG")).unwrap();
+    assert!(log.contains("`use_direct_reads=true`") && log.contains("Options.write_buffer_size: 1048576"), "{log}");
+}
+
+#[test]
+fn what_changes_what_is_kept_is_refused_but_for_those_who_accept_it() {
+    for options in ["enable_blob_files=true", "WAL_ttl_seconds=60", "compaction_style=kCompactionStyleFIFO"] {
+        let place = Place::new();
+        let refused = put(&place, options, &[]).fails();
+        let name = options.split('=').next().unwrap();
+        assert!(refused.contains(name), "{refused}");
+        assert!(!place.path("db").join("CURRENT").exists());
+        if name != "compaction_style" {
+            assert!(refused.contains("--ignore-unsupported-options"), "{refused}");
+        }
+        let accepted = put(&place, options, &["--ignore-unsupported-options"]);
+        assert_eq!((accepted.code, lines(&accepted, "warning: ").len()), (Some(0), 1), "{accepted:?}");
+        place.spillway(&["get", "key", "--db", "db"]).ok();
+        place.spillway(&["delete", "key", "--db", "db"]).ok();
+    }
+}
+
+/// RocksDB's directory, its OPTIONS changed.
+fn rocksdbs(from: &str, to: &str) -> Place {
+    let place = Place::new();
+    place.copy_of(&fixtures().join("db-unflushed"), "db");
+    let mut changed = 0;
+    for entry in std::fs::read_dir(place.path("db")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with("OPTIONS-") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            changed += usize::from(text.contains(from));
+            std::fs::write(&path, text.replace(from, to)).unwrap();
+        }
+    }
+    assert!(changed > 0);
+    place
+}
+
+#[test]
+fn adoption_tells_what_is_done_otherwise_and_that_it_is_done_once_it_is() {
+    let place = rocksdbs("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleUniversal");
+    let ran = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = ran.err.find("tables are compacted by level").unwrap();
+    assert!(told < ran.err.find("was taken over").unwrap(), "{ran:?}");
+    let log = std::fs::read_to_string(place.path("db").join("LOG")).unwrap();
+    assert!(log.contains("tables are compacted by level") && log.contains("was taken over"), "{log}");
+}
+
+#[test]
+fn adoption_asks_where_something_cannot_be_honoured() {
+    let place = rocksdbs("enable_blob_files=false", "enable_blob_files=true");
+    place.spillway(&["scan", "--db", "db"]).out.lines().next().unwrap();
+    let refused = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]).fails();
+    assert!(refused.contains("enable_blob_files") && refused.contains("--ignore-unsupported-options"), "{refused}");
+    assert!(!refused.contains("was taken over"), "{refused}");
+    let args = ["put", "zzz", "new", "--adopt", "--db", "db", "--ignore-unsupported-options"];
+    let ran = place.spillway(&args);
+    assert!(ran.code == Some(0) && ran.err.contains("enable_blob_files") && ran.err.contains("taken over"), "{ran:?}");
+    place.spillway(&["put", "key", "value", "--db", "db"]).ok();
+}
