@@ -187,7 +187,18 @@ pub enum Event {
         delayed: bool,
         stopped: bool,
     },
+    /// A job failed. After `NoSpace` [`RecoveryBegin`](Event::RecoveryBegin) follows; after others the database takes no more
+    /// writes.
     BackgroundError {
+        error: Error,
+    },
+    /// What failed for want of disk space is tried again until there is room. Writes go on, unless it was the MANIFEST that
+    /// found none.
+    RecoveryBegin {
+        error: Error,
+    },
+    /// It succeeded, or is not wanted any more; `error` is what it had failed with.
+    RecoveryEnd {
         error: Error,
     },
 }

@@ -15,13 +15,13 @@ fn declared() -> BTreeSet<String> {
     let text = succeed(Command::new("cc").args(["-E", "-P", "-x", "c"]).arg(header));
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '(');
     let called = words.filter_map(|word| word.split_once('(').map(|(name, _)| name));
-    called.filter(|name| name.starts_with("rocksdb_")).map(str::to_owned).collect()
+    called.filter(|name| common::is_of_the_api(name)).map(str::to_owned).collect()
 }
 
 fn exported() -> BTreeSet<String> {
     let listed = succeed(Command::new("nm").args(["--dynamic", "--defined-only"]).arg(library()));
     let names = listed.lines().filter_map(|line| line.split_whitespace().last());
-    names.filter(|name| name.starts_with("rocksdb_")).map(str::to_owned).collect()
+    names.filter(|name| common::is_of_the_api(name)).map(str::to_owned).collect()
 }
 
 #[test]

@@ -72,6 +72,11 @@ fn files() {
 }
 
 #[test]
+fn full_disk() {
+    passes("full_disk");
+}
+
+#[test]
 fn indexed() {
     passes("indexed");
 }
@@ -158,7 +163,7 @@ fn walks() {
 fn functions(flags: &[&str], file: &std::path::Path) -> BTreeSet<String> {
     let listed = succeed(Command::new("nm").args(flags).arg(file));
     let names = listed.lines().filter_map(|line| line.split_whitespace().last());
-    names.filter(|name| name.starts_with("rocksdb_")).map(str::to_owned).collect()
+    names.filter(|name| common::is_of_the_api(name)).map(str::to_owned).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
@@ -67,11 +67,22 @@ pub struct Context {
     pub db_id: String,
     /// Twenty base-36 characters, new at every open; with the file's number they make tables' unique ids.
     pub session_id: String,
+    /// A job failed to sync the directory: names that others made may be lost with its own (D4).
+    pub dir_sync_failed: AtomicBool,
 }
 
 impl Context {
     pub fn table_path(&self, number: FileNumber) -> PathBuf {
         self.dir.join(file_name::format(FileType::Table, number))
+    }
+
+    /// Makes the names of a job's tables survive a power loss.
+    pub fn sync_dir(&self) -> Result<()> {
+        self.vfs.sync_dir(&self.dir).inspect_err(|_| self.dir_sync_failed.store(true, Ordering::Release))
+    }
+
+    pub fn has_failed_to_sync_dir(&self) -> bool {
+        self.dir_sync_failed.load(Ordering::Acquire)
     }
 
     /// Deletes tables that do not count and are not going to: nothing names them. Left for the next open where that fails.

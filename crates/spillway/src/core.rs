@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use base::extend::Event;
 use base::metrics::{Counters, Ticker, tick};
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
@@ -29,6 +30,7 @@ use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
 use crate::removal::Removals;
 use crate::report::ToldDatabase;
+use crate::space::{Needs, Space};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_file::TableFile;
@@ -84,8 +86,9 @@ pub(crate) struct Core {
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
     background_error: ArcSwapOption<Error>,
-    /// A background error that listeners were not told of yet.
-    pub untold_error: Mutex<Option<Error>>,
+    pub space: Space,
+    /// What became of background errors, that listeners were not told of yet.
+    pub untold: Mutex<Vec<Event>>,
     closing: Arc<AtomicBool>,
 }
 
@@ -353,7 +356,8 @@ impl Core {
             slots,
             block_cache,
             background_error: ArcSwapOption::empty(),
-            untold_error: Mutex::new(None),
+            space: Space::default(),
+            untold: Mutex::default(),
             closing: Arc::default(),
             context,
         }
@@ -390,6 +394,7 @@ impl Core {
         }
         match &*self.background_error.load() {
             None => Ok(()),
+            Some(error) if self.space.is_lacking(Needs::Manifest) => Err(writes_wait(error)),
             Some(error) => Err(writes_refused(error)),
         }
     }
@@ -403,19 +408,24 @@ impl Core {
         let before = self.background_error.compare_and_swap(&None::<Arc<Error>>, Some(Arc::new(error.clone())));
         if before.is_none() {
             tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
+            self.space.count_error();
             let _scope = self.context.note_scope();
             note::error!(%error, "the database is read-only from now on");
-            // Told by upkeep: whoever calls this may hold the manifest lock, and a listener may call anything.
-            *self.untold_error.lock() = Some(error.clone());
+            self.tell_later(Event::BackgroundError { error: error.clone() });
             self.upkeep.raise();
         }
         self.stall.end();
         self.wake_all();
     }
 
+    /// Has upkeep tell listeners: whoever calls this may hold the manifest lock, and a listener may call anything.
+    pub fn tell_later(&self, event: Event) {
+        self.untold.lock().push(event);
+    }
+
     /// Wakes everyone who waits for the state, after a change of something that its lock does not guard. Whoever looked
     /// before the change holds the lock until it waits, so that nobody misses it.
-    fn wake_all(&self) {
+    pub fn wake_all(&self) {
         drop(self.state.lock());
         self.state_changed.notify_all();
         self.context.memtables.memory.wake();
@@ -432,6 +442,9 @@ impl Core {
     pub fn clear_background_error(&self) {
         self.stall.begin(); // before: a failure from now on ends it again
         self.background_error.store(None);
+        if self.is_closing() {
+            self.stall.end();
+        }
         self.wake_all();
     }
 
@@ -484,4 +497,8 @@ impl Core {
 
 fn writes_refused(error: &Error) -> Error {
     Error::read_only(format!("writes are refused since a background error ({error}); resume or reopen the database"))
+}
+
+fn writes_wait(error: &Error) -> Error {
+    error.clone().context("writes are refused until there is disk space for a new MANIFEST; free some, and they go on")
 }

@@ -136,7 +136,7 @@ impl Db {
         let ended = self.core.end_log();
         self.core.purge_obsolete();
         self.core.give_back_all_space();
-        self.core.tell_background_error();
+        self.core.tell_background_errors();
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.core.manifest.lock() = None;
         let closed = flushed.and(joined).and(left).and(ended);

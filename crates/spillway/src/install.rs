@@ -1,9 +1,10 @@
 //! The last step of every job: recheck, make the edit durable, publish. Keeps V1-V3, F2, D4.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::note;
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::MutexGuard;
 
 use crate::core::{Core, FamilyState, State};
@@ -15,6 +16,7 @@ use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
+use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
@@ -113,7 +115,7 @@ impl Core {
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
-        writer.commit(&edits).inspect_err(|e| self.fail(e))?;
+        writer.commit(&edits).inspect_err(|e| self.fail_manifest(e))?;
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
@@ -188,12 +190,52 @@ impl Core {
     fn roll_manifest_if_long(&self, manifest: &mut Option<ManifestWriter>) -> Result<()> {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.wants_roll_over()) else { return Ok(()) };
         let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
-        let old = writer.roll_over(self.context.numbers.take(), &snapshot).inspect_err(|e| self.fail(e))?;
+        let old = match writer.roll_over(self.context.numbers.take(), &snapshot) {
+            Ok(old) => old,
+            Err(error) if error.kind() == ErrorKind::NoSpace && writer.failure().is_none() => {
+                note::warn!(%error, "the MANIFEST goes on, though it is long");
+                return Ok(());
+            }
+            Err(error) => {
+                self.fail(&error);
+                return Err(error);
+            }
+        };
+        self.note_new_manifest(old, &snapshot);
+        Ok(())
+    }
+
+    /// Goes on in a new MANIFEST where the present one could not be appended to for want of space. What the lost edits were
+    /// to add is deleted, once CURRENT names a MANIFEST that does not know of it (V3).
+    ///
+    /// # Errors
+    /// Why there is none: the database stays read-only.
+    pub(crate) fn replace_failed_manifest(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
+        let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
+        let (old, lost) = writer.replace(self.context.numbers.take(), &snapshot)?;
+        self.note_new_manifest(old, &snapshot);
+        let tables: BTreeSet<FileNumber> = {
+            let state = self.state.lock();
+            state.families.values().flat_map(FamilyState::tables).map(|file| file.number()).collect()
+        };
+        for number in lost.into_iter().filter(|number| !tables.contains(number)) {
+            match self.context.vfs.remove_file(&self.context.table_path(number)) {
+                Err(error) if !error.is_not_found() => {
+                    note::warn!(%error, "cannot delete a table that does not count")
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
         if let Some(row) = snapshot.log_row {
             self.logs.note_durable(row);
         }
         self.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
-        Ok(())
     }
 
     /// Has the MANIFEST say which logs there are, where it does not yet: one that is gone at the next open is noticed then,
@@ -209,7 +251,7 @@ impl Core {
         let Some(row) = self.logs.unnoted_row() else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
-        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail(e))?;
+        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail_manifest(e))?;
         self.logs.note_durable(row);
         Ok(())
     }

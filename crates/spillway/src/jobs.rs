@@ -19,6 +19,7 @@ use crate::caught::caught_panic;
 use crate::compaction::job::CompactionPlan;
 use crate::core::{Core, State};
 use crate::flush::job::FlushPlan;
+use crate::space::Needs;
 use crate::tasks;
 use crate::write::presence;
 
@@ -179,6 +180,8 @@ impl Core {
             return None;
         }
         match duty {
+            Duty::Flush if self.space.holds(Needs::Flush) => None,
+            Duty::Compaction if self.space.holds(Needs::Compaction) => None,
             Duty::Flush => self.pick_flush(state).map(Job::Flush),
             Duty::Compaction => self.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
             Duty::Upkeep | Duty::Tasks => None,
@@ -186,17 +189,20 @@ impl Core {
     }
 
     fn run_job(&self, job: Job) {
-        let result = match job {
-            Job::Flush(plan) => self.flush_group(vec![plan]),
-            Job::Compaction(plan) => self.compaction_job(*plan).map(|_| ()),
+        let (needs, bytes, result) = match job {
+            Job::Flush(plan) => (Needs::Flush, plan.bytes(), self.flush_group(vec![plan])),
+            Job::Compaction(plan) => {
+                (Needs::Compaction, plan.pick.input_bytes(), self.compaction_job(*plan).map(|_| ()))
+            }
         };
-        self.end_job(&result);
+        self.end_job(needs, bytes, &result);
     }
 
-    /// What follows a job, whoever ran it.
-    pub(crate) fn end_job(&self, result: &Result<()>) {
-        if let Err(e) = result {
-            self.fail(&e.clone().context("a background job failed"));
+    /// What follows a job, whoever ran it, that might have written `needed_bytes`.
+    pub(crate) fn end_job(&self, needs: Needs, needed_bytes: u64, result: &Result<()>) {
+        match result {
+            Ok(()) => self.job_succeeded(needs, needed_bytes),
+            Err(error) => self.job_failed(needs, error, needed_bytes),
         }
         self.tell_stall_changes();
         self.state_changed.notify_all();
@@ -205,7 +211,7 @@ impl Core {
 
     /// Makes present what is written next, and spares, deletes what nothing needs, and tells of what changed.
     pub fn keep_up(&self) {
-        self.tell_background_error();
+        self.tell_background_errors();
         self.tell_stall_changes();
         if self.read_only {
             return;
@@ -216,6 +222,10 @@ impl Core {
             }
             self.give_back_all_space();
             return;
+        }
+        if self.space.any() {
+            self.give_back_all_space();
+            self.end_idle_lacks(&self.state.lock());
         }
         let kept = self.keep_memtables_within_limit().and_then(|()| self.pass_linked_ingests());
         let kept = kept.and_then(|()| self.make_spare_memtables());
@@ -274,6 +284,7 @@ impl Core {
 
     /// Runs background work on the calling thread until there is none.
     pub fn drive(&self) {
+        self.look_for_space(false);
         loop {
             let job = {
                 let mut state = self.state.lock();

@@ -32,6 +32,7 @@ pub(crate) mod removal;
 pub mod repair;
 pub(crate) mod replay;
 pub mod report;
+pub(crate) mod space;
 pub(crate) mod staging;
 pub mod table_writer;
 pub(crate) mod tables;

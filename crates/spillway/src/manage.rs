@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::note;
 use base::options::FamilyOptions;
-use base::{Error, FamilyId, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, Result, SeqNo};
 
 use memtable::Memtable;
 
@@ -14,6 +14,7 @@ use crate::db::{DEFAULT_FAMILY, Db};
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::open;
+use crate::space::Needs;
 use crate::version::edit::VersionEdit;
 use crate::write::logs::ActiveLog;
 
@@ -47,7 +48,8 @@ impl Db {
     /// Flushes families: returns when everything written to them before the call is in tables.
     ///
     /// # Errors
-    /// The error that keeps the flush from ending; the database is read-only then.
+    /// `NoSpace`: the disk is full; the flush is tried again when there is room, and writes go on. After other errors the
+    /// database is read-only.
     pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         let _noting = self.core().context.noting();
         self.core().check_writable()?;
@@ -65,10 +67,12 @@ impl Db {
         Ok(())
     }
 
-    /// Lets background work go on after a background error, once its cause is mended (space was freed).
+    /// Lets background work go on after a background error, once its cause is mended. What lacked disk space goes on by
+    /// itself when there is room; this tries at once, and returns when it is known how one such flush and one such
+    /// compaction end.
     ///
     /// # Errors
-    /// Where the error is not one that can be mended while the database is open: it must be reopened.
+    /// `NoSpace`: there is still too little. Others: the error cannot be mended while the database is open; reopen it.
     pub fn resume(&self) -> Result<()> {
         let _noting = self.core().context.noting();
         self.core().resume()
@@ -126,7 +130,7 @@ impl Core {
             ..VersionEdit::new(id)
         };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.fail(e))?;
+        writer.commit(&[edit]).inspect_err(|e| self.fail_manifest(e))?;
         let mut state = self.state.lock();
         let view = family.view_full();
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
@@ -142,7 +146,7 @@ impl Core {
         self.check_family(family)?;
         let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.fail(e))?;
+        writer.commit(&[edit]).inspect_err(|e| self.fail_manifest(e))?;
         let mut state = self.state.lock();
         let dropped = state.families.remove(&family.id());
         self.replace_families(|families| families.retain(|other| other.id() != family.id()));
@@ -182,12 +186,22 @@ impl Core {
 
     pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
         let _awaited = self.context.pace.await_flushes();
+        self.space.try_now(Needs::Flush);
         let goals = self.seal_families(families)?;
         self.wait_until(|state| {
-            Ok(goals
-                .iter()
-                .all(|(id, through)| state.families.get(id).is_none_or(|family| family.is_flushed_through(*through))))
+            let is_done = |(id, through): &(FamilyId, SeqNo)| {
+                state.families.get(id).is_none_or(|family| family.is_flushed_through(*through))
+            };
+            self.is_done_or_lacks_space(goals.iter().all(is_done))
         })
+    }
+
+    /// For whoever waits for a flush: no use where none begins.
+    pub(crate) fn is_done_or_lacks_space(&self, is_done: bool) -> Result<bool> {
+        if !is_done {
+            self.space.check(Needs::Flush)?;
+        }
+        Ok(is_done)
     }
 
     /// Flushes the families that hold writes which are not in any log.
@@ -213,7 +227,13 @@ impl Core {
         if self.read_only || self.background_error().is_some() {
             return Ok(());
         }
-        self.leave_flushed_log(LEFT_BYTES_MIN)?;
+        match self.leave_flushed_log(LEFT_BYTES_MIN) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                note::warn!(%error, "the log stays, though all of it is in tables");
+                return Ok(());
+            }
+            left => left?,
+        }
         self.note_logs()
     }
 
@@ -250,22 +270,6 @@ impl Core {
             let queued = view.queue.iter().filter_map(|entry| entry.as_memtable());
             queued.chain([view.mutable.memtable()]).for_each(leave_image);
         }
-    }
-
-    fn resume(&self) -> Result<()> {
-        if self.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
-        self.logs.check()?;
-        if let Some(failure) = self.manifest.lock().as_ref().and_then(|writer| writer.failure().cloned()) {
-            return Err(failure);
-        }
-        if self.pipeline.is_broken() {
-            return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
-        }
-        self.clear_background_error();
-        self.upkeep.raise();
-        Ok(())
     }
 
     fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {

@@ -34,12 +34,10 @@ impl StallCondition {
 }
 
 impl Core {
-    /// Tells the listeners of a background error that they were not told of.
-    pub(crate) fn tell_background_error(&self) {
-        let untold = self.untold_error.lock().take();
-        if let Some(error) = untold {
-            self.context.notify(&Event::BackgroundError { error });
-        }
+    /// Tells the listeners of background errors that they were not told of, and what became of them.
+    pub(crate) fn tell_background_errors(&self) {
+        let untold = std::mem::take(&mut *self.untold.lock());
+        untold.iter().for_each(|event| self.context.notify(event));
     }
 
     /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
@@ -95,12 +93,15 @@ impl Core {
         let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
         let until_flush = flush_at.map(|due| due.saturating_sub(now()));
         let until_step = self.removals.until_next(now());
-        let limit = until_flush.into_iter().chain(until_dump).chain(until_step).min();
+        let until_look = self.space.until_next_look(now());
+        let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
         // Whatever the vfs's clock says: one in memory stands still meanwhile.
-        let has_waited = !self.upkeep.wait(limit) && limit == until_flush;
+        let is_over = !self.upkeep.wait(limit);
+        let has_waited = is_over && limit == until_flush;
         if let Some(due) = flush_at.filter(|due| has_waited || *due <= now()) {
             self.end_flush_waits(due);
         }
+        self.look_for_space(is_over && limit == until_look);
         self.keep_up();
         if dumps.take_due(now())
             && let Some(statistics) = &self.context.statistics

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use base::metrics::Statistics;
 use base::note;
@@ -240,6 +240,7 @@ impl<'a> Opening<'a> {
             info_log: info_log.clone(),
             db_id,
             session_id: identity::new_session(&*vfs),
+            dir_sync_failed: AtomicBool::new(false),
             vfs,
         });
         let capacity = options.families.iter().map(|(_, f)| f.table.block_cache).max();

@@ -106,6 +106,11 @@ fallible! {
         Ok(())
     }
 
+    /// Spillway's own: what C++ has as `DB::Resume`.
+    fn spillway_resume(database: &Database) {
+        database.db.resume().map_err(|error| database.refused(error))
+    }
+
     fn rocksdb_set_options(
         database: &Database,
         count: IntCount,

@@ -51,8 +51,13 @@ pub fn succeed(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
+/// RocksDB's names, and our own beside them.
+pub fn is_of_the_api(name: &str) -> bool {
+    name.starts_with("rocksdb_") || name.starts_with("spillway_")
+}
+
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 21] = [
+pub const PROGRAMS: [&str; 22] = [
     "absent",
     "answers",
     "background",
@@ -63,6 +68,7 @@ pub const PROGRAMS: [&str; 21] = [
     "extend",
     "families",
     "files",
+    "full_disk",
     "indexed",
     "options",
     "options_life",

@@ -217,7 +217,7 @@ impl FamilyState {
     }
 
     /// Whether a compaction of the family runs, or would be picked by itself.
-    pub(super) fn wants_compaction(&self) -> bool {
+    pub(crate) fn wants_compaction(&self) -> bool {
         let FamilyState { family, version, compactions, .. } = self;
         let options = family.options();
         let due = |running: &FamilyCompactions| Picker::new(version, &options, running, 1).automatic().is_some();

@@ -12,6 +12,7 @@ use crate::core::{Core, FamilyState, State};
 use crate::db::Db;
 use crate::family::Family;
 use crate::flush::job::wants_flush;
+use crate::space::Needs;
 
 /// What becomes of files that are in the range's deepest level already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +57,8 @@ impl Db {
     /// the last one. Flushes the family first.
     ///
     /// # Errors
-    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `ReadOnly`, `Closed`; what
-    /// ended a compaction early.
+    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `NoSpace`: the disk is full, and
+    /// what was not compacted is as it was. `ReadOnly`, `Closed`; what ended a compaction early.
     pub fn compact_range(
         &self,
         family: &Arc<Family>,
@@ -84,16 +85,26 @@ impl Db {
     /// Waits until no flush or compaction runs or is due.
     ///
     /// # Errors
-    /// The background error that keeps them from ending; `Closed`.
+    /// The background error that keeps them from ending; `NoSpace`: one of them waits for disk space; `Closed`.
     pub fn wait_for_compaction(&self) -> Result<()> {
         self.core().check_writable()?;
         let core = self.core();
         let _awaited = (core.context.pace.await_flushes(), core.context.pace.await_compactions());
+        [Needs::Flush, Needs::Compaction].iter().for_each(|needs| core.space.try_now(*needs));
         core.state.lock().flush_without_waiting();
         core.state_changed.notify_all();
         core.wait_until(|state| {
-            let busy = state.flushes_running > 0 || state.compactions_running > 0;
-            Ok(!busy && !state.families.values().any(|family| wants_flush(family) || family.wants_compaction()))
+            if state.flushes_running > 0 || state.compactions_running > 0 {
+                return Ok(false);
+            }
+            let flushes = state.families.values().any(wants_flush);
+            let compacts = state.families.values().any(|family| family.wants_compaction());
+            for (needs, _) in
+                [(Needs::Flush, flushes), (Needs::Compaction, compacts)].iter().filter(|(_, wanted)| *wanted)
+            {
+                core.space.check(*needs)?;
+            }
+            Ok(!flushes && !compacts)
         })
     }
 }
@@ -287,7 +298,13 @@ impl Call<'_> {
 
     /// False where its inputs were no longer what they were: nothing has changed then.
     fn run(&self, plan: CompactionPlan) -> Result<bool> {
-        let installed = self.core.compaction_job(plan).inspect_err(|e| self.core.fail(e))?;
+        let done = self.core.compaction_job(plan);
+        if let Err(error) = &done
+            && !self.core.may_be_tried_again(error)
+        {
+            self.core.fail(error);
+        }
+        let installed = done?;
         self.core.check_writable()?;
         self.family.check_live()?;
         Ok(installed)

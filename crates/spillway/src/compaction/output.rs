@@ -162,7 +162,7 @@ impl<'a> Outputs<'a> {
     /// The file system's; the tables are deleted.
     pub fn keep(mut self) -> Result<Vec<FileMeta>> {
         if !self.paths.is_empty() {
-            self.context.vfs.sync_dir(&self.context.dir)?;
+            self.context.sync_dir()?;
         }
         self.paths.clear();
         Ok(std::mem::take(&mut self.metas))

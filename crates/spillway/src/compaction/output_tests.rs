@@ -42,6 +42,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         listeners: Vec::new(),
         db_id: "id".into(),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),
+        dir_sync_failed: std::sync::atomic::AtomicBool::new(false),
     }
 }
 

@@ -87,6 +87,7 @@ fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
         Ok(table) => Some(table),
         Err(error) => {
             note::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");
+            entry.give_up_conversion();
             context.flushes.note_fall_back(&context.statistics, &error);
             None
         }

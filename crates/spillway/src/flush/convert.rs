@@ -98,7 +98,7 @@ impl<'a> Job<'a> {
         if image.file.is_some() {
             self.context.vfs.rename(&self.made_at, &self.path)?;
         }
-        self.context.vfs.sync_dir(&self.context.dir)?;
+        self.context.sync_dir()?;
         image.file.as_ref().inspect(|file| file.keep());
         Ok((meta, table))
     }

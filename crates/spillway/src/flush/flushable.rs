@@ -66,6 +66,9 @@ pub trait Flushable: Send + Sync {
         None
     }
 
+    /// Says that the memtable failed to become a table.
+    fn give_up_conversion(&self) {}
+
     /// Where values are that are not in the memtable; `None` where all are.
     fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
         None
@@ -309,6 +312,10 @@ impl Flushable for QueuedMemtable {
 
     fn conversion(&self) -> Option<Conversion> {
         self.held.conversion()
+    }
+
+    fn give_up_conversion(&self) {
+        self.held.give_up_conversion();
     }
 
     fn value_logs(&self) -> Option<&Arc<ValueLogs>> {

@@ -2,6 +2,7 @@
 //! megabytes back to the system takes milliseconds, and whoever lets go of the last handle may be a writer or a reader.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memtable::{Background, Conversion, Memtable};
 
@@ -32,6 +33,8 @@ pub struct HeldMemtable {
     capacity_bytes: usize,
     background: Background,
     conversion: Option<Conversion>,
+    /// It failed to become a table, and its file may have failed to be synced (D4).
+    is_given_up: AtomicBool,
 }
 
 impl HeldMemtable {
@@ -39,7 +42,14 @@ impl HeldMemtable {
     pub fn new(memtable: Arc<dyn Memtable>, capacity_bytes: usize, making: &MemtableMaking) -> Self {
         let charge = Charge::new(&making.memory, memtable.memory_bytes());
         let background = making.background.clone();
-        HeldMemtable { memtable: Some(memtable), charge, capacity_bytes, background, conversion: None }
+        HeldMemtable {
+            memtable: Some(memtable),
+            charge,
+            capacity_bytes,
+            background,
+            conversion: None,
+            is_given_up: AtomicBool::new(false),
+        }
     }
 
     /// The same, to become a table.
@@ -50,7 +60,12 @@ impl HeldMemtable {
 
     /// How it is to become a table; `None` where its entries are to be written into one.
     pub fn conversion(&self) -> Option<Conversion> {
-        self.conversion
+        self.conversion.filter(|_| !self.is_given_up.load(Ordering::Acquire))
+    }
+
+    /// From now on its entries are to be written into a table.
+    pub fn give_up_conversion(&self) {
+        self.is_given_up.store(true, Ordering::Release);
     }
 
     #[inline]

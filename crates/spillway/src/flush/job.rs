@@ -37,6 +37,11 @@ impl FlushPlan {
         Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through })
     }
 
+    /// What the memtables in it hold.
+    pub fn bytes(&self) -> u64 {
+        memtable_bytes(&self.entries) as u64
+    }
+
     /// The entries that are ingests.
     pub fn ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.entries.iter().filter_map(|entry| entry.as_ingest())

@@ -62,7 +62,7 @@ impl Core {
     /// older in their queues overlaps them. Returns what listeners are to be told, once others may write: they may, too.
     ///
     /// # Errors
-    /// As those of a flush: the database is read-only then. The ingest itself stands, in the queue.
+    /// As those of a flush. The ingest itself stands, in the queue.
     pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<Vec<Event>> {
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let mut events = Vec::new();
@@ -79,8 +79,16 @@ impl Core {
             }
         });
         self.release_logs();
-        placed.inspect_err(|error| self.fail(&error.clone().context("ingested tables could not be given levels")))?;
-        Ok(events)
+        match placed {
+            Ok(()) => Ok(events),
+            Err(error) => {
+                let error = error.context("ingested tables could not be given levels yet");
+                if !self.may_be_tried_again(&error) {
+                    self.fail(&error);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// What `allow_global_seqno` and `fail_if_not_bottommost_level` ask of the levels, once the way is free. Places in the

@@ -12,6 +12,7 @@ use super::overlap::Coverage;
 use crate::core::Core;
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
+use crate::space::Needs;
 use crate::write::join::Joining;
 
 /// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
@@ -106,6 +107,7 @@ impl Core {
     /// Has the entries flushed, and whatever is older in their families.
     fn flush_met(&self, met: &[Met]) -> Result<()> {
         let _awaited = self.context.pace.await_flushes();
+        self.space.try_now(Needs::Flush);
         for Met { family, entry, is_mutable } in met {
             if *is_mutable {
                 self.seal_for_flush(family)?;
@@ -120,7 +122,7 @@ impl Core {
         self.wait_until(|state| {
             for Met { family, entry, .. } in met {
                 if self.family_state(state, family.id())?.has_in_memory(entry) {
-                    return Ok(false);
+                    return self.is_done_or_lacks_space(false);
                 }
             }
             Ok(true)

@@ -50,7 +50,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.num-running-flushes", Number(|s| s.state(|state| state.flushes_running as u64))),
     ("rocksdb.compaction-pending", Number(|s| u64::from(s.compaction_is_due()))),
     ("rocksdb.num-running-compactions", Number(|s| s.state(|state| state.compactions_running as u64))),
-    ("rocksdb.background-errors", Number(|s| u64::from(s.core.background_error().is_some()))),
+    ("rocksdb.background-errors", Number(|s| s.core.space.errors())),
     ("rocksdb.cur-size-active-mem-table", Number(|s| s.view.mutable.memory_bytes() as u64)),
     ("rocksdb.cur-size-all-mem-tables", Number(|s| s.memtable_bytes())),
     ("rocksdb.size-all-mem-tables", Number(|s| s.family.memtable_bytes() as u64)),

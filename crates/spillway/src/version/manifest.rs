@@ -19,7 +19,8 @@ use super::snapshot::{ManifestKind, ManifestSnapshot};
 /// Appends edits to the MANIFEST that CURRENT names. One owner at a time.
 ///
 /// The first failure to append or sync is kept and returned by every later call: nothing is known of the file's end
-/// (D4), and the caller turns the database read-only.
+/// (D4), and the caller turns the database read-only. Where it was for want of space,
+/// [`replace`](ManifestWriter::replace) leaves the file for a new one.
 pub struct ManifestWriter {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
@@ -29,6 +30,10 @@ pub struct ManifestWriter {
     snapshot_bytes: u64,
     max_bytes: u64,
     failed: Option<Error>,
+    /// It is the end of the file alone that is not known.
+    is_replaceable: bool,
+    /// Tables of edits that failed, or came after one.
+    lost: Vec<FileNumber>,
 }
 
 impl ManifestWriter {
@@ -55,7 +60,9 @@ impl ManifestWriter {
             Err(SetCurrentError::Unknown(error)) => return Err(error),
         }
         let snapshot_bytes = writer.len();
-        Ok(ManifestWriter { vfs, dir: dir.to_owned(), number, writer, snapshot_bytes, max_bytes, failed: None })
+        let (failed, is_replaceable, lost) = (None, false, Vec::new());
+        let dir = dir.to_owned();
+        Ok(ManifestWriter { vfs, dir, number, writer, snapshot_bytes, max_bytes, failed, is_replaceable, lost })
     }
 
     pub fn number(&self) -> FileNumber {
@@ -81,10 +88,18 @@ impl ManifestWriter {
     /// # Errors
     /// Sticky: whether the edits will be there after a restart is not known, so what they made obsolete must stay.
     pub fn commit(&mut self, edits: &[VersionEdit]) -> Result<()> {
-        self.check_alive()?;
-        let record = edit_codec::encode_record(edits);
-        let result = self.writer.append(&record).and_then(|()| self.writer.sync());
-        result.map_err(|error| self.fail(error))
+        let committed = self.check_alive().and_then(|()| {
+            let record = edit_codec::encode_record(edits);
+            let result = self.writer.append(&record).and_then(|()| self.writer.sync());
+            result.map_err(|error| {
+                self.is_replaceable = error.kind() == ErrorKind::NoSpace;
+                self.fail(error)
+            })
+        });
+        if committed.is_err() {
+            self.lost.extend(edits.iter().flat_map(|edit| &edit.added).map(|(_, table)| table.number));
+        }
+        committed
     }
 
     /// True where the file is long enough to be replaced: past its limit, and at least twice what a new one would start
@@ -101,6 +116,29 @@ impl ManifestWriter {
     /// known which one CURRENT will name after a power loss, the error is sticky.
     pub fn roll_over(&mut self, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<FileNumber> {
         self.check_alive()?;
+        self.go_on_in(number, snapshot)
+    }
+
+    /// After a failure for want of space, goes on in a new MANIFEST, which starts from `snapshot`: the state without the
+    /// edits that failed. Nothing of the old file counts from then on. Returns the number of the old one, and the tables
+    /// that those edits were to add.
+    ///
+    /// # Errors
+    /// `NoSpace`: there is still none. Others: only a reopen helps.
+    pub fn replace(
+        &mut self,
+        number: FileNumber,
+        snapshot: &ManifestSnapshot,
+    ) -> Result<(FileNumber, Vec<FileNumber>)> {
+        if !self.is_replaceable {
+            self.check_alive()?;
+        }
+        let old = self.go_on_in(number, snapshot)?;
+        (self.failed, self.is_replaceable) = (None, false);
+        Ok((old, std::mem::take(&mut self.lost)))
+    }
+
+    fn go_on_in(&mut self, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<FileNumber> {
         let writer = write_snapshot(&*self.vfs, &self.dir, number, snapshot, ManifestKind::Fenced)?;
         match set_current(&*self.vfs, &self.dir, number) {
             Ok(()) => {}
@@ -108,7 +146,10 @@ impl ManifestWriter {
                 remove_manifest(&*self.vfs, &self.dir, number);
                 return Err(error);
             }
-            Err(SetCurrentError::Unknown(error)) => return Err(self.fail(error)),
+            Err(SetCurrentError::Unknown(error)) => {
+                self.is_replaceable = false;
+                return Err(self.fail(error));
+            }
         }
         self.snapshot_bytes = writer.len();
         self.writer = writer;

@@ -48,7 +48,7 @@ impl Core {
     /// not take writes. `Io`, `NoSpace`: the write failed; whether it is there after a reopen is not known if it had
     /// reached the log.
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        self.check_writable()?;
+        self.check_takes_writes()?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument(
                 "a write cannot be synced (sync) and not logged (disable_wal) at once",

@@ -15,6 +15,7 @@ use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::queued::QueuedIngest;
+use crate::space::Needs;
 use crate::write::admission::Part;
 use crate::write::options::WriteOptions;
 
@@ -23,7 +24,8 @@ impl Core {
     /// family it touched, or by a family for itself.
     ///
     /// # Errors
-    /// What keeps the flush from ending; the database is read-only then. The write itself was done.
+    /// What keeps the flush from ending; the write itself was done. After `NoSpace` the flush is tried again when there is
+    /// room; after others the database is read-only.
     #[inline]
     pub(crate) fn flush_written(&self, parts: &[Part<'_>], last: SeqNo, options: &WriteOptions) -> Result<()> {
         let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
@@ -48,15 +50,16 @@ impl Core {
         let plans = claims.into_plans()?;
         self.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
         if !plans.is_empty() {
+            let bytes = plans.iter().map(FlushPlan::bytes).sum();
             let flushed = self.flush_group(plans);
-            self.end_job(&flushed);
+            self.end_job(Needs::Flush, bytes, &flushed);
             flushed?;
         }
         // Memtables that another thread had begun to flush, or will, with older ones of the family.
         let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
         self.wait_until(|state| {
             let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| family.is_flushed_through(last));
-            Ok(ids.iter().all(is_done))
+            self.is_done_or_lacks_space(ids.iter().all(is_done))
         })
     }
 
@@ -102,8 +105,9 @@ impl Claims<'_> {
                 continue;
             };
             self.families.remove(at); // the flush ends with the claim
+            let bytes = plan.bytes();
             let flushed = self.core.flush_group(vec![plan]);
-            self.core.end_job(&flushed);
+            self.core.end_job(Needs::Flush, bytes, &flushed);
             flushed?;
             let mut state = self.core.state.lock();
             if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {

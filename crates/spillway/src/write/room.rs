@@ -13,6 +13,7 @@ use parking_lot::MutexGuard;
 use crate::core::{Core, FamilyState, State};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
+use crate::space::Needs;
 use crate::write::admission::stalled;
 use crate::write::memory::Charge;
 use crate::write::options::WriteOptions;
@@ -145,6 +146,7 @@ impl Core {
             }
             if inline {
                 self.drive();
+                self.space.check(Needs::Flush)?; // nobody else makes room
             } else if !memory.wait_for_return(seen) && !flushes {
                 memory.release_lingering();
             }

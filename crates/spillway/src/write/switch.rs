@@ -12,6 +12,7 @@ use parking_lot::MutexGuard;
 use crate::core::{Core, FamilyState, OldViews};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
+use crate::space::Needs;
 use crate::write::admission::stalled;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
@@ -62,6 +63,7 @@ impl Core {
             if self.context.vfs.runs_inline() {
                 drop(state);
                 self.drive();
+                self.space.check(Needs::Flush)?; // nobody else makes room
                 state = self.state.lock();
             } else {
                 if raised {

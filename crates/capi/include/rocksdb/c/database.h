@@ -192,6 +192,9 @@ ROCKSDB_LIBRARY_API void rocksdb_flush_cfs(rocksdb_t* database, const rocksdb_fl
 ROCKSDB_LIBRARY_API void rocksdb_flush_wal(rocksdb_t* database, unsigned char sync, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact(rocksdb_t* database, rocksdb_wait_for_compact_options_t* options,
     char** errptr);
+/* Spillway's own, as C++'s DB::Resume. What lacked disk space goes on by itself when there is some; this tries at once, and
+   says how that ended. */
+ROCKSDB_LIBRARY_API void spillway_resume(rocksdb_t* database, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_set_options(rocksdb_t* database, int count, const char* const* names,
     const char* const* values, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
