@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use base::metrics::Statistics;
 use base::note;
-use base::options::{DbOptions, FamilyOptions, InfoLogLevel, kept};
+use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 use vfs::{IfExists, IoClass, LockGuard, Vfs};
@@ -16,17 +16,13 @@ use crate::caught::caught;
 use crate::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
-use crate::family::{Family, FamilyParts, MemtableMaker};
 use crate::flush::held::MemtableMaking;
 use crate::flush::images::ImageNames;
 use crate::flush::ways::FlushCounts;
 use crate::info_log::InfoLog;
 use crate::open::restart::Restored;
 use crate::pace::Pace;
-use crate::read::ReadContext;
-use crate::read::view::ReadView;
 use crate::replay::{LogReplay, Replayed};
-use crate::tables::Opener;
 use crate::tasks::Tasks;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -37,7 +33,7 @@ use crate::version::recover::{self, Recovered, TablePaths};
 use crate::version::replay::RecoveredFamily;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 use crate::version::table_file::TableFile;
-use crate::version::table_store::{OpenSlots, TableStore};
+use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
 use crate::write::memory::MemtableMemory;
 
@@ -45,6 +41,7 @@ mod adoption;
 mod beside;
 mod best_efforts;
 mod destroy;
+mod families;
 mod identity;
 mod options_file;
 mod orphans;
@@ -52,10 +49,12 @@ mod reading;
 pub(crate) mod restart;
 mod start;
 
+use families::{Shared, adapted, build_family, check_newest_tables, follow_write_buffer};
 use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
+pub(crate) use families::make_family;
 pub(crate) use identity::{log_owner, new_session};
 
 /// What [`open`] hands to the database's handle.
@@ -199,14 +198,6 @@ struct Opening<'a> {
     /// How many images were taken for what logs hold.
     /// What was found in images.
     restored: Restored,
-}
-
-/// What the families of a database share.
-#[derive(Clone)]
-struct Shared {
-    slots: Arc<OpenSlots>,
-    purge: Arc<PurgeQueue>,
-    block_cache: Arc<BlockCache>,
 }
 
 impl<'a> Opening<'a> {
@@ -500,83 +491,6 @@ impl<'a> Opening<'a> {
         core.release_logs();
         core.note_logs()
     }
-}
-
-impl Shared {
-    fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
-        let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
-        TableStore::with_logs(Box::new(opener), self.slots.clone(), context.logs.clone())
-    }
-}
-
-/// A memtable that leaves values in the log stands for more than it holds, and so does its table: unless it was set, the
-/// size of level 1 grows with the write buffer.
-fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
-    let default = FamilyOptions::default().max_bytes_for_level_base;
-    if db.memtable_as_log_index && options.max_bytes_for_level_base == default {
-        let buffers = options.write_buffer_size as u64 * options.level0_file_num_compaction_trigger.max(1) as u64;
-        options.max_bytes_for_level_base = default.max(buffers.saturating_mul(2));
-    }
-}
-
-/// Opens what was written last: where damage from a crash would show.
-fn check_newest_tables(version: &Version) -> Result<()> {
-    version.level(0).iter().try_for_each(|file| file.open().map(drop))
-}
-
-/// Options for a family that was not named: those given for all, with the order that is stored.
-fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
-    let mut options = options.clone();
-    if let Some(order) = UserOrder::by_name(comparator) {
-        options.order = order;
-    }
-    options
-}
-
-fn build_family(
-    context: &Arc<Context>,
-    tables: Arc<TableStore>,
-    (id, name): (FamilyId, &str),
-    options: FamilyOptions,
-    version: Arc<Version>,
-    through: SeqNo,
-) -> Result<Arc<Family>> {
-    let mut options = options;
-    options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
-    options.validate()?;
-    let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
-    for remark in remarks.into_iter().chain(options.settle()) {
-        self::remark(&format!("column family \"{name}\": {remark}"));
-    }
-    let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
-    let maker = MemtableMaker::new(id, factory, context.memtables.clone());
-    let read = ReadContext {
-        order: InternalOrder::new(options.order.clone()),
-        merge_operator: options.merge_operator.clone(),
-        prefix_extractor: options.prefix_extractor(),
-        max_sequential_skip: options.max_sequential_skip_in_iterations,
-        meter: context.meter(),
-    };
-    let memtable = maker.make(&options, 0)?;
-    let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
-    if made != asked_for {
-        note::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
-    }
-    let mutable = context.queue_memtable(memtable);
-    mutable.begin_after(through);
-    let view = ReadView::new(mutable, Vec::new(), version);
-    let (home, name) = (Arc::downgrade(context), name.to_owned());
-    Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
-}
-
-/// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
-pub(crate) fn make_family(core: &Core, id: FamilyId, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
-    options.validate()?;
-    let shared = Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
-    let last_seq = core.commit.lock().last_seq;
-    let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
-    let tables = shared.table_store(&core.context, &options);
-    build_family(&core.context, tables, (id, name), options, version, last_seq)
 }
 
 impl Core {

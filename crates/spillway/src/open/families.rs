@@ -1,0 +1,103 @@
+//! The families of a database that is opened, and those that come later.
+
+use std::sync::Arc;
+
+use base::note;
+use base::options::{DbOptions, FamilyOptions, kept};
+use base::{FamilyId, InternalOrder, Result, SeqNo, UserOrder};
+use table::BlockCache;
+
+use crate::context::Context;
+use crate::core::Core;
+use crate::family::{Family, FamilyParts, MemtableMaker};
+use crate::read::ReadContext;
+use crate::read::view::ReadView;
+use crate::tables::Opener;
+use crate::version::purge::PurgeQueue;
+use crate::version::table_store::{OpenSlots, TableStore};
+use crate::version::version::Version;
+
+/// What the families of a database share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub slots: Arc<OpenSlots>,
+    pub purge: Arc<PurgeQueue>,
+    pub block_cache: Arc<BlockCache>,
+}
+
+impl Shared {
+    pub fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
+        let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
+        TableStore::with_logs(Box::new(opener), self.slots.clone(), context.logs.clone())
+    }
+}
+
+/// A memtable that leaves values in the log stands for more than it holds, and so does its table: unless it was set, the
+/// size of level 1 grows with the write buffer.
+pub(super) fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
+    let default = FamilyOptions::default().max_bytes_for_level_base;
+    if db.memtable_as_log_index && options.max_bytes_for_level_base == default {
+        let buffers = options.write_buffer_size as u64 * options.level0_file_num_compaction_trigger.max(1) as u64;
+        options.max_bytes_for_level_base = default.max(buffers.saturating_mul(2));
+    }
+}
+
+/// Opens what was written last: where damage from a crash would show.
+pub(super) fn check_newest_tables(version: &Version) -> Result<()> {
+    version.level(0).iter().try_for_each(|file| file.open().map(drop))
+}
+
+/// Options for a family that was not named: those given for all, with the order that is stored.
+pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
+    let mut options = options.clone();
+    if let Some(order) = UserOrder::by_name(comparator) {
+        options.order = order;
+    }
+    options
+}
+
+pub(super) fn build_family(
+    context: &Arc<Context>,
+    tables: Arc<TableStore>,
+    (id, name): (FamilyId, &str),
+    options: FamilyOptions,
+    version: Arc<Version>,
+    through: SeqNo,
+) -> Result<Arc<Family>> {
+    let mut options = options;
+    options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
+    options.validate()?;
+    let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
+    for remark in remarks.into_iter().chain(options.settle()) {
+        super::remark(&format!("column family \"{name}\": {remark}"));
+    }
+    let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
+    let maker = MemtableMaker::new(id, factory, context.memtables.clone());
+    let read = ReadContext {
+        order: InternalOrder::new(options.order.clone()),
+        merge_operator: options.merge_operator.clone(),
+        prefix_extractor: options.prefix_extractor(),
+        max_sequential_skip: options.max_sequential_skip_in_iterations,
+        meter: context.meter(),
+    };
+    let memtable = maker.make(&options, 0)?;
+    let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
+    if made != asked_for {
+        note::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");
+    }
+    let mutable = context.queue_memtable(memtable);
+    mutable.begin_after(through);
+    let view = ReadView::new(mutable, Vec::new(), version);
+    let (home, name) = (Arc::downgrade(context), name.to_owned());
+    Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
+}
+
+/// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
+pub(crate) fn make_family(core: &Core, id: FamilyId, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+    options.validate()?;
+    let shared = Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
+    let last_seq = core.commit.lock().last_seq;
+    let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
+    let tables = shared.table_store(&core.context, &options);
+    build_family(&core.context, tables, (id, name), options, version, last_seq)
+}
