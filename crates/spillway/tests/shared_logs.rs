@@ -137,3 +137,27 @@ fn a_restore_leaves_the_logs_of_others() {
     assert_has(&open(&vfs, "/one"), 200);
     assert_has(&open(&vfs, "/other"), 200);
 }
+
+/// Whose logs they are IDENTITY tells where the MANIFEST is lost; and where that is lost too, a repair takes nobody's.
+#[test]
+fn a_repair_without_a_manifest_takes_no_logs_of_others() {
+    let vfs = killed();
+    let of_one = |name: &str| {
+        let mut all = vfs.all_files().into_iter();
+        all.find(|path| path.starts_with("/one") && path.to_string_lossy().contains(name)).unwrap()
+    };
+    vfs.remove_file(&of_one("MANIFEST-")).unwrap();
+    let nameless = vfs.crash_clone(1, CrashPolicy::AllKept);
+    let report = spillway::repair("/one", &options(&vfs)).unwrap();
+    assert!(report.lost_nothing(), "{report}");
+    for dir in DIRS {
+        assert_whole(&vfs, dir);
+        assert_has(&open(&vfs, dir), 200);
+    }
+    nameless.remove_file(&of_one("IDENTITY")).unwrap();
+    let before = nameless.all_files();
+    let error = spillway::repair("/one", &options(&nameless)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.message().contains("IDENTITY") && error.message().contains(LOGS), "{error}");
+    assert_eq!(logs(&nameless), before.into_iter().filter(|path| path.starts_with(LOGS)).collect::<Vec<_>>());
+}

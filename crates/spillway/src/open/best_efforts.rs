@@ -129,9 +129,10 @@ fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Reco
     let lost = Lost::new(vfs, dir);
     let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-    let row = row::find(vfs, log_dir, (log_owner(vfs, dir, Some(recovered)), recovered.log_row), head)?;
+    let own = log_owner(vfs, dir, Some(recovered));
+    let row = row::find(vfs, log_dir, (own, recovered.log_row), head)?;
     if row.missing.is_empty() {
-        kept.extend(crate::repair::queued_tables(vfs, log_dir, recovered)?);
+        kept.extend(crate::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {
         let of_values: BTreeSet<FileNumber> =
             tables_of(recovered).flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();

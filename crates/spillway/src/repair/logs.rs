@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use base::{ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
 use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use crate::ingest::record::IngestRecord;
+use crate::open::log_owner;
 use crate::replay::row::{self, numbers_in};
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -33,9 +34,29 @@ pub(super) struct LogSurvey {
     pub damaged: BTreeMap<PathBuf, String>,
 }
 
-/// Whose logs are read, as far as a MANIFEST says so.
-fn owner(old: Option<&Recovered>) -> DatabaseId {
-    DatabaseId::new(old.and_then(|old| old.db_id.as_deref()).unwrap_or_default())
+/// Whose logs in `log_dir` a repair of the database in `dir` reads: where neither its MANIFEST nor IDENTITY tells, those of
+/// the only database that has some there.
+///
+/// # Errors
+/// `InvalidArgument`: several databases have logs there.
+pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Recovered>) -> Result<DatabaseId> {
+    let own = log_owner(vfs, dir, old);
+    if own.is_known() || !vfs.exists(log_dir)? {
+        return Ok(own);
+    }
+    let numbers = numbers_in(vfs, log_dir, FileType::Log)?;
+    let path = |number| log_dir.join(file_name::format(FileType::Log, number));
+    let mut owners = numbers.into_iter().filter_map(|number| log::database_of(vfs, &path(number), number).ok());
+    let Some(first) = owners.find(|owner| owner.is_known()) else { return Ok(own) };
+    match owners.find(|owner| owner.is_another_than(first)) {
+        None => Ok(first),
+        Some(other) => Err(Error::invalid_argument(format!(
+            "logs of several databases ({first}, {other}) lie in {}, and neither MANIFEST nor IDENTITY tells whose this is; \
+             write its id into IDENTITY, or move the logs of the others away",
+            log_dir.display()
+        ))
+        .at_path(dir)),
+    }
 }
 
 /// A record that takes numbers.
@@ -46,16 +67,15 @@ struct Numbered {
 }
 
 impl LogSurvey {
-    /// Reads all logs of ours in `dir` that `old`, what the MANIFEST says, does not call superfluous.
+    /// Reads all logs of the database `own` in `dir` that `old`, what the MANIFEST says, does not call superfluous.
     ///
     /// # Errors
     /// The file system's.
-    pub fn of(vfs: &dyn Vfs, dir: &Path, old: Option<&Recovered>) -> Result<LogSurvey> {
+    pub fn of(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<LogSurvey> {
         let mut survey =
             LogSurvey { ends: old.map_or_else(Vec::new, |old| old.log_ends.clone()), ..LogSurvey::default() };
         let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
         let oldest = old.and_then(|old| old.log_row).map(|row| row.oldest);
-        let own = owner(old);
         let is_of_another = |number| row::is_of_another(vfs, &dir.join(file_name::format(FileType::Log, number)), own);
         numbers.retain(|number| Some(*number) >= oldest && !is_of_another(*number));
         let mut logs = Vec::with_capacity(numbers.len());
@@ -75,9 +95,9 @@ impl LogSurvey {
     ///
     /// # Errors
     /// The file system's.
-    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: Option<&Recovered>) -> Result<()> {
+    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<()> {
         let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-        for missing in row::find(vfs, dir, (owner(old), old.and_then(|old| old.log_row)), head)?.missing {
+        for missing in row::find(vfs, dir, (own, old.and_then(|old| old.log_row)), head)?.missing {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
         }

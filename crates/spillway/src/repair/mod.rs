@@ -104,8 +104,13 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn queued_tables(vfs: &dyn Vfs, log_dir: &Path, recovered: &Recovered) -> Result<Vec<FileNumber>> {
-    let survey = LogSurvey::of(vfs, log_dir, Some(recovered))?;
+pub(crate) fn queued_tables(
+    vfs: &dyn Vfs,
+    log_dir: &Path,
+    own: log::DatabaseId,
+    recovered: &Recovered,
+) -> Result<Vec<FileNumber>> {
+    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered))?;
     let shares = survey.ingests.iter().flat_map(|record| &record.families);
     Ok(shares.flat_map(|share| share.layers.iter().flatten().map(|table| table.meta.number)).collect())
 }

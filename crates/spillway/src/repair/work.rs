@@ -71,9 +71,10 @@ impl<'a> Work<'a> {
         let old = OldManifest::read(&**vfs, dir)?;
         check_owner(options, dir, log_dir, &old)?;
         let known = old.recovered.as_ref();
-        let mut logs = LogSurvey::of(&**vfs, log_dir, known)?;
+        let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
+        let mut logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         if old.damage.is_none() {
-            logs.find_missing(&**vfs, log_dir, known)?;
+            logs.find_missing(&**vfs, log_dir, own, known)?;
         }
         let numbers = |record: &crate::ingest::record::IngestRecord| (record.first.0..=record.last().0).map(SeqNo);
         let source = TableSource {
