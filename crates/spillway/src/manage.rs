@@ -205,17 +205,24 @@ impl Core {
     }
 
     /// Flushes the families that hold writes which are not in any log.
+    ///
+    /// # Errors
+    /// Why those writes are lost with the memory that they are in.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
-        let options = &self.context.options;
-        if self.read_only
-            || options.avoid_flush_during_shutdown
-            || self.is_closing()
-            || self.background_error().is_some()
-        {
+        if self.read_only || self.context.options.avoid_flush_during_shutdown || self.is_closing() {
             return Ok(());
         }
         let families: Vec<Arc<Family>> =
             self.families.load().iter().filter(|family| family.has_unlogged_writes()).cloned().collect();
+        if families.is_empty() {
+            return Ok(());
+        }
+        if self.space.is_lacking(Needs::Manifest) {
+            let _ = self.mend(); // or the error stands
+        }
+        if let Some(error) = self.background_error() {
+            return Err(error.context("writes that went to no log (disable_wal) may be lost"));
+        }
         self.flush_families(&families.iter().collect::<Vec<_>>())
     }
 

@@ -251,12 +251,17 @@ impl Core {
     /// Turns the database read-only after a failure of the MANIFEST, and notes where a new one can mend that. The caller
     /// holds the manifest lock.
     pub(crate) fn fail_manifest(&self, error: &Error) {
-        self.fail(error);
         // Not where the database was read-only before: then that is to be mended, by whoever knows.
-        let is_cause = self.background_error().is_some_and(|first| first.kind() == ErrorKind::NoSpace);
-        if is_cause && error.kind() == ErrorKind::NoSpace && !self.context.has_failed_to_sync_dir() {
-            self.note_lack(Needs::Manifest, error, self.room_for_manifest());
+        let is_cause = self.background_error().is_none_or(|first| first.kind() == ErrorKind::NoSpace);
+        let is_mendable = is_cause && error.kind() == ErrorKind::NoSpace && !self.context.has_failed_to_sync_dir();
+        // Before the failure shows: whoever is refused is told what for.
+        let room = self.room_for_manifest();
+        let is_new = is_mendable && self.space.note(Needs::Manifest, error, room, self.context.vfs.now());
+        self.fail(error);
+        if is_new {
+            self.tell_later(Event::RecoveryBegin { error: error.clone() });
         }
+        self.upkeep.raise();
     }
 
     /// Has those tried again that waited long enough, or that there is room for. `has_waited`: until the look was due,
@@ -295,10 +300,7 @@ impl Core {
     /// # Errors
     /// Why it cannot.
     pub(crate) fn mend(&self) -> Result<()> {
-        self.logs.check()?;
-        if self.pipeline.is_broken() {
-            return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
-        }
+        self.check_mendable()?;
         self.space.try_now(Needs::Manifest);
         if let Err(error) = self.replace_failed_manifest() {
             match error.kind() {
@@ -308,7 +310,19 @@ impl Core {
             return Err(error);
         }
         self.clear_background_error();
+        // What failed since it was looked at found an error there, and told nobody.
+        self.check_mendable().inspect_err(|error| self.fail(error))?;
         self.job_succeeded(Needs::Manifest, u64::MAX);
+        Ok(())
+    }
+
+    /// # Errors
+    /// What only a reopening mends.
+    fn check_mendable(&self) -> Result<()> {
+        self.logs.check()?;
+        if self.pipeline.is_broken() {
+            return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
+        }
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use base::extend::Event;
-use base::{Error, Result, SeqNo};
+use base::note;
+use base::{Error, ErrorKind, Result, SeqNo};
 
 use super::options::IngestOptions;
 use super::placement::{Placement, Probe, TableProbe};
@@ -62,7 +63,8 @@ impl Core {
     /// older in their queues overlaps them. Returns what listeners are to be told, once others may write: they may, too.
     ///
     /// # Errors
-    /// As those of a flush. The ingest itself stands, in the queue.
+    /// As those of a flush, but for a lack of space: the ingest itself stands, in the queue, and a flush gives its tables
+    /// their levels when there is room.
     pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<Vec<Event>> {
         let snapshots = self.snapshots.capture(|| self.pipeline.visible());
         let mut events = Vec::new();
@@ -83,9 +85,11 @@ impl Core {
             Ok(()) => Ok(events),
             Err(error) => {
                 let error = error.context("ingested tables could not be given levels yet");
-                if !self.may_be_tried_again(&error) {
-                    self.fail(&error);
+                if error.kind() == ErrorKind::NoSpace {
+                    note::warn!(%error, "a flush does it when there is room");
+                    return Ok(events);
                 }
+                self.fail(&error);
                 Err(error)
             }
         }

@@ -159,6 +159,9 @@ impl ManifestWriter {
     fn check_alive(&self) -> Result<()> {
         match &self.failed {
             None => Ok(()),
+            Some(error) if self.is_replaceable => {
+                Err(error.clone().context("an earlier write to the MANIFEST found no space"))
+            }
             Some(error) => {
                 let what = "an earlier write to the MANIFEST failed; close and reopen the database to go on";
                 Err(Error::new(ErrorKind::ReadOnly, what).with_source(error.clone()))

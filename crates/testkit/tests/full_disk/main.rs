@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod passing;
+mod threads;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -242,6 +243,8 @@ fn commit_with_room(profile: Profile, mode: IngestMode, room: u64) -> bool {
     committed.as_ref().err().into_iter().for_each(check_is_full);
     let was_there = is_ingested(&db);
     assert!(was_there || committed.is_err(), "it was acknowledged");
+    let lacks_space = committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace);
+    assert!(!was_there || !lacks_space, "it is there, and was refused");
     let went_through = committed.is_ok() && db.int_property(&family, "rocksdb.background-errors") == Some(0);
     memory.set_capacity(None);
     let power_lost = memory.crash_clone(1, CrashPolicy::NothingUnsyncedKept);

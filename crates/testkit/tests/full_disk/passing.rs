@@ -337,3 +337,29 @@ fn a_log_that_cannot_be_made_fails_the_write_alone() {
         world.check(&format!("{operation:?}"));
     }
 }
+
+/// Nothing else has them: a close says so, or finds the room for them.
+#[test]
+fn writes_without_a_log_that_a_close_loses_are_told() {
+    for has_room in [false, true] {
+        let mut world = World::new("tiny");
+        world.write_some(5);
+        let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+        world.db.put(&world.db.default_family(), b"unlogged", b"", &unlogged).unwrap();
+        world.faults.inject(no_space(Fault::Error, Operation::Write).path("MANIFEST"));
+        assert_eq!(world.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+        if has_room {
+            world.faults.clear();
+            world.db.close().unwrap();
+        } else {
+            let closed = world.db.close().unwrap_err();
+            assert_eq!(closed.kind(), ErrorKind::NoSpace, "{closed}");
+            assert!(closed.message().contains("disable_wal"), "{closed}");
+        }
+        let options = profile::by_name("tiny").unwrap().open_options(world.memory.clone(), ["other"]);
+        let db = Db::open(DIR, &options).unwrap();
+        check(&db, world.written, "reopened");
+        let found = db.get(&db.default_family(), b"unlogged", &ReadOptions::default()).unwrap();
+        assert_eq!(found.is_some(), has_room);
+    }
+}
