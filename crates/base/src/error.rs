@@ -131,6 +131,14 @@ impl Error {
         self
     }
 
+    /// Puts behind the message what to do about it.
+    #[cold]
+    #[must_use]
+    pub fn advise(mut self, advice: impl fmt::Display) -> Self {
+        self.0.message = format!("{}; {advice}", self.0.message);
+        self
+    }
+
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

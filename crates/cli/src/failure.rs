@@ -93,6 +93,9 @@ fn explain(error: &Error) -> String {
     }
     let in_database = error.path().is_none_or(is_in_database);
     let hint = match error.kind() {
+        ErrorKind::Corruption if in_database && text.contains("spillway repair") => {
+            "`spillway check` lists everything that is damaged"
+        }
         ErrorKind::Corruption if in_database => {
             "`spillway check` lists everything that is damaged; restore what it names from a copy, or keep what can be read \
              with `spillway repair`"

@@ -75,6 +75,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         Some(_) => open_for_writing(dir, options, &info_log),
         None => open_for_reading(dir, options, &info_log),
     };
+    let opened = opened.map_err(name_repair);
     match &opened {
         Ok(core) => core.note_opened(),
         Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
@@ -87,6 +88,21 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     }
     info_log.write_out();
     Ok(Opened { core: opened?, lock })
+}
+
+/// Says what helps where a table or a MANIFEST is lost or damaged.
+fn name_repair(error: Error) -> Error {
+    let name = error.path().and_then(Path::file_name).and_then(|name| name.to_str());
+    match name.and_then(file_name::parse) {
+        Some((FileType::Table | FileType::Manifest | FileType::Current, _))
+            if error.kind() == ErrorKind::Corruption && !error.message().contains("spillway repair") =>
+        {
+            error.advise(
+                "restore the file from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)",
+            )
+        }
+        _ => error,
+    }
 }
 
 fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {

@@ -53,7 +53,9 @@ impl Families {
             self.known.entry(*id).or_insert_with(|| empty(*id));
         }
         let taken: BTreeSet<String> = self.known.values().map(|family| family.name.clone()).collect();
-        let mut free = stored_names(vfs, dir).unwrap_or_default();
+        let stored = stored_names(vfs, dir);
+        self.doubt_dropped(stored.as_deref());
+        let mut free = stored.unwrap_or_default();
         free.retain(|name| !taken.contains(name));
         let nameless = self.known.values_mut().filter(|family| family.name.is_empty());
         let nameless: Vec<_> = nameless.collect();
@@ -71,6 +73,19 @@ impl Families {
                 self.doubts.push(format!("no file tells the name of column family {id}; it is called {name:?} now"));
             }
         }
+    }
+
+    /// The OPTIONS file is written anew when a family is dropped, and files of that one can remain.
+    fn doubt_dropped(&mut self, stored: Option<&[String]>) {
+        let Some(stored) = stored else { return };
+        let is_unknown = |family: &&RecoveredFamily| !family.name.is_empty() && !stored.contains(&family.name);
+        let unknown = self.known.values().filter(is_unknown).map(|family| &family.name);
+        self.doubts.extend(unknown.map(|name| {
+            format!(
+                "column family {name:?} is back, since files of it are there; it may have been dropped: the OPTIONS file does \
+                 not name it"
+            )
+        }));
     }
 }
 

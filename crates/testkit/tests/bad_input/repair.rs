@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillway::version::recover::recover;
-use spillway::{Db, RepairReport, repair};
+use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport, repair};
 use testkit::model::Model;
 use testkit::ops::Op;
 use testkit::random::Random;
@@ -15,6 +15,7 @@ use testkit::{generate, profile};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{Contents, INGESTS, PLAIN, Subject, copy, read_with};
+use crate::moved_logs::rocksdbs;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -193,4 +194,77 @@ fn random_lives_are_there_without_a_manifest() {
         }
     }
     assert!(deepest > 1 && compared > 40, "{compared} families were compared, the deepest level was {deepest}");
+}
+
+/// RocksDB's directory is taken over by a repair that is told to, whatever is lost of what names its files.
+#[test]
+fn what_rocksdb_left_is_taken_over_by_a_repair() {
+    let options = |vfs: &Arc<MemoryVfs>| {
+        let family = FamilyOptions { merge_operator: base::merge::by_name("uint64add"), ..FamilyOptions::default() };
+        let other_families = OtherFamilies::OpenWith(Box::new(family.clone()));
+        OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::default() }.family("default", family)
+    };
+    let whole = MemoryVfs::new(1);
+    rocksdbs(&whole, DIR, None);
+    let expected = read_with(&OpenOptions { read_only: true, ..options(&whole) }, DIR).unwrap();
+    for lost in ["none", "CURRENT", "MANIFEST-000005"] {
+        let vfs = copy(&whole);
+        let _ = vfs.remove_file(&Path::new(DIR).join(lost));
+        let before = vfs.all_files();
+        let refused = repair(DIR, &OpenOptions { adopt_rocksdb: false, ..options(&vfs) }).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{lost}: {refused}");
+        assert!(refused.message().contains("adopt"), "{lost}: {refused}");
+        assert_eq!(vfs.all_files().iter().filter(|path| !path.ends_with("LOCK")).count(), before.len(), "{lost}");
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(report.lost.is_empty() && report.logs.is_empty(), "{lost}: {report:#?}");
+        assert_eq!(read_with(&options(&vfs), DIR).unwrap(), expected, "{lost}: {report:#?}");
+    }
+}
+
+/// A family that was dropped is back where files of it are left and no MANIFEST tells; that is said.
+#[test]
+fn a_dropped_family_that_comes_back_is_told_of() {
+    let whole = PLAIN.database();
+    let table_of_users = {
+        let recovered = recover(&*whole, Path::new(DIR)).unwrap();
+        let users = recovered.families.iter().find(|family| family.name == "users").unwrap();
+        let number = users.tables.first().unwrap().1.number;
+        Path::new(DIR).join(format!("{number}.sst"))
+    };
+    let vfs = copy(&whole);
+    let db = Db::open(DIR, &PLAIN.options(&vfs)).unwrap();
+    db.drop_family(&db.family("users").unwrap()).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let left = whole.read_file(&table_of_users).unwrap();
+    vfs.write_file(&table_of_users, &left).unwrap();
+    for path in files(&vfs).into_iter().filter(|path| path.to_string_lossy().contains("MANIFEST")) {
+        vfs.remove_file(&path).unwrap();
+    }
+    let report = repair(DIR, &PLAIN.options(&vfs)).unwrap();
+    assert!(report.families.iter().any(|family| family.name == "users"), "{report:#?}");
+    let told = report.doubts.iter().any(|doubt| doubt.contains("\"users\"") && doubt.contains("dropped"));
+    assert!(told, "{report:#?}");
+}
+
+/// Whoever opens with the API is told of repair, too.
+#[test]
+fn errors_at_open_name_repair() {
+    let whole = PLAIN.database();
+    for path in files(&whole) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !(name.ends_with(".sst") || name.starts_with("MANIFEST") || name == "CURRENT") {
+            continue;
+        }
+        for is_lost in [true, false] {
+            let vfs = copy(&whole);
+            if is_lost {
+                vfs.remove_file(&path).unwrap();
+            } else {
+                vfs.truncate(&path, 7).unwrap();
+            }
+            let error = Db::open(DIR, &PLAIN.options(&vfs)).err().unwrap();
+            assert_eq!(error.message().matches("spillway repair").count(), 1, "{name}: {error}");
+        }
+    }
 }
