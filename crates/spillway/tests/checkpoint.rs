@@ -44,6 +44,15 @@ fn write(db: &Db, n: u64) {
     db.write(&batch, &WriteOptions::default()).unwrap();
 }
 
+/// Ends the writer when dropped, by a panic too: who panics waits for it.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_checkpoint_under_writes_is_a_prefix_of_the_history() {
     let dir = tempfile::tempdir().unwrap();
@@ -56,6 +65,7 @@ fn a_checkpoint_under_writes_is_a_prefix_of_the_history() {
                 written.fetch_add(1, Ordering::Release);
             }
         });
+        let _ends = Ends(&ended);
         for round in 0..20 {
             let path = dir.path().join(format!("checkpoint{round}"));
             let before = written.load(Ordering::Acquire);
@@ -68,7 +78,6 @@ fn a_checkpoint_under_writes_is_a_prefix_of_the_history() {
             assert!((before..=after + 1).contains(&found), "{found} of {before} to {after}");
             copy.put(&copy.default_family(), b"z", b"", &WriteOptions::default()).unwrap();
         }
-        ended.store(true, Ordering::Relaxed);
     });
     assert_eq!(batches(&db), written.into_inner(), "the original is what it was");
 }

@@ -185,6 +185,13 @@ impl FamilyOptions {
             );
             self.memtable_prefix_bloom_size_ratio = 0.0;
         }
+        let last = self.compression_at(self.num_levels.saturating_sub(1), true);
+        if self.compression_opts.max_dict_bytes > 0 && last != CompressionKind::Zstd {
+            changes.push(format!(
+                "max_dict_bytes has no effect: dictionaries are written with kZSTD only, and the last level has {}",
+                last.name()
+            ));
+        }
         let mergeable = self.max_write_buffer_number - 1;
         if self.min_write_buffer_number_to_merge > mergeable {
             let asked = self.min_write_buffer_number_to_merge;

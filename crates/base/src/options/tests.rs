@@ -478,3 +478,20 @@ fn what_a_setter_kept_is_refused_when_it_is_reviewed() {
     assert!(kept::review(&db, false).is_err() && kept::review(&family, false).is_err());
     assert_eq!(ini::write(&db, &[("default", &family)], Audience::Spillway).find("blob_files"), None);
 }
+
+/// Where no dictionary is written although one was asked for, it is said; the value stays, for getters.
+#[test]
+fn a_dictionary_that_no_compressor_writes_is_told_of() {
+    for (text, is_told) in [
+        ("compression=kZSTD;compression_opts={max_dict_bytes=4096}", false),
+        ("bottommost_compression=kZSTD;compression_opts={max_dict_bytes=4096}", false),
+        ("compression=kLZ4Compression;compression_opts={max_dict_bytes=4096}", true),
+        ("compression=kLZ4Compression", false),
+    ] {
+        let mut options = FamilyOptions::default();
+        apply_string(&mut options, text).unwrap();
+        let before = options.compression_opts.max_dict_bytes;
+        assert_eq!(options.settle().iter().any(|remark| remark.contains("max_dict_bytes")), is_told, "{text}");
+        assert_eq!(options.compression_opts.max_dict_bytes, before, "{text}");
+    }
+}
