@@ -20,7 +20,7 @@ use crate::db::{Db, OpenOptions, OtherFamilies};
 use crate::family::Family;
 use crate::open::{Beside, copy_beside};
 use crate::staging::Staging;
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLife;
 use crate::version::manifest::ManifestWriter;
@@ -42,7 +42,8 @@ impl Db {
         core.check_writable()?;
         let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
         core.flush_what_no_log_has()?;
-        let capture = core.capture()?;
+        let mut capture = core.capture()?;
+        LOG_DIR_OF_COPY.clone_into(&mut capture.snapshot.log_dir);
         core.fill_checkpoint(&staging, &capture)?;
         staging.commit()?;
         Ok(capture.snapshot.last_seq)

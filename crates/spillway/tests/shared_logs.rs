@@ -161,3 +161,39 @@ fn a_repair_without_a_manifest_takes_no_logs_of_others() {
     assert!(error.message().contains("IDENTITY") && error.message().contains(LOGS), "{error}");
     assert_eq!(logs(&nameless), before.into_iter().filter(|path| path.starts_with(LOGS)).collect::<Vec<_>>());
 }
+
+/// A checkpoint has the id of the database that it was made of. Opened under the same options it would take that one's logs.
+#[test]
+fn a_copy_takes_no_logs_of_the_database_that_it_was_made_of() {
+    for flushes in [true, false] {
+        let vfs = MemoryVfs::new(1);
+        let db = open(&vfs, "/one");
+        write(&db, 0..5);
+        if flushes {
+            db.flush(&[&db.default_family()]).unwrap();
+        }
+        db.checkpoint("/copy").unwrap();
+        if !flushes {
+            Db::checkpoint_beside("/one", &OpenOptions { read_only: true, ..options(&vfs) }, "/beside").unwrap();
+        }
+        write(&db, 5..50);
+        let before = logs(&vfs);
+        for copy in ["/copy", "/beside"].into_iter().filter(|copy| vfs.exists(Path::new(copy)).unwrap()) {
+            for read_only in [true, false] {
+                let error = Db::open(copy, &OpenOptions { read_only, ..options(&vfs) }).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+                assert!(error.path().is_some_and(|path| path.starts_with(LOGS)), "{error}");
+                assert!(error.message().contains("wal_dir"), "{error}");
+            }
+            assert_eq!(logs(&vfs), before);
+            let mut own = options(&vfs);
+            own.db.wal_dir.clear();
+            let opened = Db::open(copy, &own).unwrap();
+            let family = opened.default_family();
+            let found = |key: u32| opened.get(&family, &key.to_be_bytes(), &ReadOptions::default()).unwrap().is_some();
+            assert!((0..5).all(&found) && !found(5), "{copy}");
+        }
+        db.close().unwrap();
+        assert_has(&open(&vfs, "/one"), 50);
+    }
+}

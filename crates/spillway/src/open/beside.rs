@@ -15,7 +15,7 @@ use crate::db::OpenOptions;
 use crate::family::Family;
 use crate::info_log::InfoLog;
 use crate::replay::Replayed;
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::FileType;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 
@@ -82,7 +82,7 @@ impl Opening<'_> {
             max_family: recovered.max_family,
             log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
             log_row: own().min().zip(own().max()).map(|(oldest, newest)| LogRow { oldest, newest }),
-            log_dir: String::new(),
+            log_dir: LOG_DIR_OF_COPY.to_owned(),
             families: self.families.values().map(family).collect(),
         };
         let tables = || self.families.values().flat_map(FamilyState::tables);

@@ -14,7 +14,7 @@ use vfs::Vfs;
 use super::row::{self, FoundLog, FoundRow};
 use super::{LogReplay, ReplayedLog, recovery_mode};
 use crate::ingest::record::IngestRecord;
-use crate::version::edit::LogEnd;
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::write::batch::BatchReader;
@@ -42,6 +42,7 @@ impl LogReplay<'_> {
                     head => head,
                 }
             })?;
+        self.check_no_originals(recovered, &found)?;
         let logs = &found.logs;
         let flushed = self.families.values().map(|family| family.flushed_through).min();
         let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
@@ -60,13 +61,26 @@ impl LogReplay<'_> {
         Ok(found)
     }
 
+    /// A copy has the id of the database that it was made of, and must not take its logs.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they are where this open looks for the copy's.
+    fn check_no_originals(&self, recovered: &Recovered, found: &FoundRow) -> Result<()> {
+        let here = self.context.log_dir();
+        let is_copy = recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY);
+        let Some(log) = found.logs.first().filter(|_| is_copy && here != self.context.dir) else { return Ok(()) };
+        let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
+                    moved here: open the copy without wal_dir once, or with another one";
+        Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, log.number)))
+    }
+
     fn database(&self) -> DatabaseId {
         DatabaseId::new(&self.context.db_id)
     }
 
     /// Where the logs may be if `wal_dir` is not what it was.
     fn other_log_dirs(&self, recovered: &Recovered) -> Vec<PathBuf> {
-        let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut dirs: Vec<_> = std::iter::once(self.context.dir.clone()).chain(last).collect();
         let here = self.context.log_dir();
         dirs.retain(|dir| *dir != here);

@@ -5,6 +5,10 @@ use log::KnownEnd;
 
 use super::table_file::FileMeta;
 
+/// What a checkpoint's MANIFEST has for the directory of its logs: its own, and no other. Logs that lie elsewhere under its
+/// id are those of the database that it was made of.
+pub(crate) const LOG_DIR_OF_COPY: &str = ".";
+
 /// Where a log ended when the database was recovered, written before recovery numbers anything: replay never reads past
 /// it again, so that a second crash finds the same history (D2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +71,7 @@ pub struct VersionEdit {
     pub flushed_through: Option<SeqNo>,
     pub log_ends: Vec<LogEnd>,
     pub log_row: Option<LogRow>,
-    /// The option `wal_dir`: where the logs are, empty for the database's own directory.
+    /// The option `wal_dir`: where the logs are, empty for the database's own directory; [`LOG_DIR_OF_COPY`] for a copy's.
     pub log_dir: Option<String>,
     /// Ingests above T whose tables are linked already: replay skips these numbers, and they are forgotten once T
     /// passes them (F2).
