@@ -89,11 +89,36 @@ fn adoption_tells_what_is_done_otherwise_and_that_it_is_done_once_it_is() {
 fn adoption_asks_where_something_cannot_be_honoured() {
     let place = rocksdbs("enable_blob_files=false", "enable_blob_files=true");
     place.spillway(&["scan", "--db", "db"]).out.lines().next().unwrap();
+    let before = names(&place);
     let refused = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]).fails();
+    assert_eq!(names(&place), before, "nothing was written, RocksDB's LOG was not put aside");
     assert!(refused.contains("enable_blob_files") && refused.contains("--ignore-unsupported-options"), "{refused}");
     assert!(!refused.contains("was taken over"), "{refused}");
     let args = ["put", "zzz", "new", "--adopt", "--db", "db", "--ignore-unsupported-options"];
     let ran = place.spillway(&args);
     assert!(ran.code == Some(0) && ran.err.contains("enable_blob_files") && ran.err.contains("taken over"), "{ran:?}");
     place.spillway(&["put", "key", "value", "--db", "db"]).ok();
+}
+
+fn names(place: &Place) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(place.path("db")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.retain(|name| name != "LOCK"); // it is how the directory was looked at alone
+    names.sort();
+    names
+}
+
+#[test]
+fn adoption_asks_where_the_options_cannot_be_read_and_names_the_flag_for_values_that_are_not_there() {
+    for (from, to, what) in [
+        ("write_buffer_size=", "write_buffer_size=x", "is not known"),
+        ("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleFIFO", "FIFO"),
+    ] {
+        let place = rocksdbs(from, to);
+        let refused = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]).fails();
+        assert!(refused.contains(what) && refused.contains("--ignore-unsupported-options"), "{refused}");
+        assert!(!refused.contains("was taken over"), "{refused}");
+        let args = ["put", "zzz", "new", "--adopt", "--db", "db", "--ignore-unsupported-options"];
+        assert_eq!(place.spillway(&args).code, Some(0));
+    }
 }

@@ -90,6 +90,12 @@ impl Db {
         self.core().drive_if_inline();
     }
 
+    /// Tells the event log of an option of RocksDB's that a call was given and that has no effect.
+    pub fn note_without_effect(&self, option: &str, text: &str) {
+        let _noting = self.core().context.noting();
+        note::warn!("option `{option}={text}` of RocksDB has no effect here");
+    }
+
     /// Changes options of a family that can change while it is open, by RocksDB's names.
     ///
     /// # Errors

@@ -84,7 +84,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     if opened.is_err()
         && !options.vfs.exists(&dir.join(file_name::format(FileType::Current, FileNumber(0)))).unwrap_or(true)
     {
-        info_log.forget(); // there is no database, and nothing is left in its place
+        info_log.leave_no_file(); // there is no database, and nothing is left in its place
     }
     info_log.write_out();
     Ok(Opened { core: opened?, lock })
@@ -148,7 +148,7 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
     for warning in &recovered.warnings {
         note::warn!(warning, "recovery");
     }
-    adoption::check(dir, options, &recovered)?;
+    adoption::check(dir, options, &recovered).inspect_err(|_| info_log.leave_no_file())?;
     Opening::new(dir, options, recovered, info_log)
 }
 

@@ -269,7 +269,8 @@ pub static FAMILY: &[Unhonoured] = &[
     how("paranoid_memory_checks", &["false"]),
     what(
         "periodic_compaction_seconds",
-        &["0", BY_STYLE],
+        // The last is what RocksDB makes of BY_STYLE with universal compaction and with compaction filters.
+        &["0", BY_STYLE, "2592000"],
         "tables are not compacted for their age, so that deleted and filtered data may stay; call compact_range from time to time",
     ),
     what("persist_user_defined_timestamps", &["true"], "there are no user-defined timestamps"),

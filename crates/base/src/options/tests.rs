@@ -495,3 +495,12 @@ fn a_dictionary_that_no_compressor_writes_is_told_of() {
         assert_eq!(options.compression_opts.max_dict_bytes, before, "{text}");
     }
 }
+
+#[test]
+fn what_rocksdb_writes_for_a_universal_family_is_taken() {
+    let mut family = FamilyOptions::default();
+    let text = "compaction_style=kCompactionStyleUniversal;ttl=2592000;periodic_compaction_seconds=2592000";
+    let told = apply_string(&mut family, text).expect("nobody set the ages");
+    assert!(told.len() == 1 && told[0].contains("by level"), "{told:?}");
+    assert!(apply_string(&mut family, "periodic_compaction_seconds=2592001").is_err());
+}

@@ -13,6 +13,9 @@ use crate::info_log::names::Names;
 /// After a failure, so long nothing is tried: the disk may be full.
 const RETRY_AFTER_US: u64 = 10_000_000;
 
+/// Of what each file begins with, so much at the most: the options of a few dozen families.
+const HEADER_BYTES_MAX: usize = 256 << 10;
+
 pub(super) struct LogFile {
     vfs: Arc<dyn Vfs>,
     names: Names,
@@ -25,8 +28,10 @@ pub(super) struct LogFile {
     begun_us: u64,
     /// One was begun since the database was opened; before, what is there is an earlier process's.
     has_begun: bool,
-    /// What every file of this process begins with.
+    /// What every file of this process begins with: what was told of options first.
     header: String,
+    /// The length of the file when it was begun. It does not count against `bytes_max`: a file has room for a line.
+    begun_bytes: u64,
     failed_us: Option<u64>,
 }
 
@@ -42,6 +47,7 @@ impl LogFile {
             begun_us: 0,
             has_begun: false,
             header: String::new(),
+            begun_bytes: 0,
             failed_us: None,
         }
     }
@@ -60,8 +66,11 @@ impl LogFile {
                 (self.file, self.failed_us) = (None, Some(now_us));
             }
         }
-        let header = lines.iter().filter(|line| line.level == InfoLogLevel::Header);
-        header.for_each(|line| line.print(&mut self.header));
+        for line in lines.iter().filter(|line| line.level == InfoLogLevel::Header) {
+            if self.header.len() < HEADER_BYTES_MAX {
+                line.print(&mut self.header);
+            }
+        }
     }
 
     fn try_write(&mut self, text: &str, now_us: u64) -> Result<()> {
@@ -78,7 +87,7 @@ impl LogFile {
     }
 
     fn is_full(&self, file: &dyn AppendFile) -> bool {
-        self.bytes_max > 0 && file.len() >= self.bytes_max
+        self.bytes_max > 0 && file.len().saturating_sub(self.begun_bytes) >= self.bytes_max
     }
 
     fn is_old(&self, now_us: u64) -> bool {
@@ -100,6 +109,7 @@ impl LogFile {
         if !self.header.is_empty() {
             file.append(self.header.as_bytes(), IoClass::Other)?;
         }
+        self.begun_bytes = file.len();
         Ok(file)
     }
 
@@ -108,7 +118,7 @@ impl LogFile {
         let names = self.vfs.read_dir(&self.names.dir)?;
         let mut old: Vec<u64> = names.iter().filter_map(|name| self.names.put_aside_at(name)).collect();
         old.sort_unstable();
-        let time_us = old.last().map_or(now_us, |last| now_us.max(last + 1));
+        let time_us = old.last().map_or(now_us, |last| now_us.max(last.saturating_add(1)));
         self.vfs.rename(&self.names.current(), &self.names.old(time_us))?;
         old.push(time_us);
         let superfluous = (old.len() + 1).saturating_sub(self.kept_max); // the one that is begun counts

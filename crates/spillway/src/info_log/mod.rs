@@ -6,12 +6,13 @@
 //! There is no file where the database is open for reading only, and where background work runs inline: such a run is counted
 //! by its operations. A logger is called there too.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use base::note::{self, Sink};
 use base::options::{DbOptions, InfoLogLevel};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use vfs::Vfs;
 
 use crate::caught::caught_panic;
@@ -36,8 +37,8 @@ pub struct InfoLog {
     level: Option<InfoLogLevel>,
     /// A leaf lock.
     waiting: Mutex<Waiting>,
-    /// Held while lines are written, and never under another lock.
-    target: Mutex<Target>,
+    /// Held while lines are written, and never under another lock. A logger may call the database, and with it what writes.
+    target: ReentrantMutex<RefCell<Target>>,
     /// The upkeep thread, once there is one.
     writer: OnceLock<Arc<Signal>>,
 }
@@ -66,7 +67,7 @@ impl InfoLog {
             vfs: vfs.clone(),
             level,
             waiting: Mutex::default(),
-            target: Mutex::new(target),
+            target: ReentrantMutex::new(RefCell::new(target)),
             writer: OnceLock::new(),
         })
     }
@@ -81,7 +82,8 @@ impl InfoLog {
         if self.level.is_none() {
             return;
         }
-        let mut target = self.target.lock();
+        let target = self.target.lock();
+        let Ok(mut target) = target.try_borrow_mut() else { return }; // a logger's own call: the one around it goes on
         loop {
             let waiting = std::mem::take(&mut *self.waiting.lock());
             if waiting.lines.is_empty() {
@@ -96,9 +98,13 @@ impl InfoLog {
         }
     }
 
-    /// Drops what waits: there is no database to tell of.
-    pub(crate) fn forget(&self) {
-        drop(std::mem::take(&mut *self.waiting.lock()));
+    /// Has no file written: the directory stays as it was. A logger is told all the same.
+    pub(crate) fn leave_no_file(&self) {
+        let target = self.target.lock();
+        let Ok(mut target) = target.try_borrow_mut() else { return };
+        if matches!(*target, Target::File(_)) {
+            *target = Target::Nobody;
+        }
     }
 
     fn line(&self, level: InfoLogLevel, text: String) -> Line {

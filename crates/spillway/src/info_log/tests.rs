@@ -178,3 +178,69 @@ fn a_failed_open_says_why() {
     let text = read(&*vfs, "/db/LOG");
     assert!(text.contains("[ERROR]") && text.contains("the database cannot be opened: "), "{text}");
 }
+
+/// Families that come and go tell their options each time.
+fn come_and_go(db: &Db, times: usize) {
+    for _ in 0..times {
+        let family = db.create_family("passing", FamilyOptions::default()).expect("made");
+        db.drop_family(&family).expect("dropped");
+    }
+}
+
+#[test]
+fn what_each_file_begins_with_is_bounded_and_leaves_room() {
+    let vfs = threaded();
+    let mut options = options(vfs.clone());
+    options.db.max_log_file_size = 20_000; // less than the header gets
+    options.db.keep_log_file_num = 100;
+    let db = Db::open("/db", &options).expect("opens");
+    come_and_go(&db, 70); // five kilobytes each
+    db.close().expect("closes");
+    let sizes: Vec<usize> =
+        logs_in(&*vfs, "/db").iter().map(|name| read(&*vfs, &format!("/db/{name}")).len()).collect();
+    assert!(sizes.len() < 60, "several lines share a file: {sizes:?}");
+    assert!(sizes.iter().all(|size| *size < 320_000), "{sizes:?}");
+}
+
+/// Calls the database once, from where it is told of a new family.
+#[derive(Default)]
+struct Calling {
+    db: Mutex<Option<Arc<Db>>>,
+    told: Collected,
+}
+
+impl Logger for Calling {
+    fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::Debug
+    }
+
+    fn log(&self, level: InfoLogLevel, line: &str) {
+        self.told.log(level, line);
+        let db = self.db.lock().take();
+        if let Some(db) = db {
+            db.create_family("by the logger", FamilyOptions::default()).expect("made");
+        }
+    }
+}
+
+#[test]
+fn a_logger_may_call_the_database() {
+    let vfs = threaded();
+    let logger = Arc::new(Calling::default());
+    let mut options = options(vfs.clone());
+    options.db.info_log = Some(logger.clone());
+    let db = Arc::new(Db::open("/db", &options).expect("opens"));
+    *logger.db.lock() = Some(db.clone());
+    db.create_family("other", FamilyOptions::default()).expect("made");
+    db.close().expect("closes");
+    let told = logger.told.0.lock();
+    assert!(told.iter().any(|(_, line)| line.contains("[by the logger]")), "nothing that was told is lost");
+}
+
+#[test]
+fn a_file_that_was_put_aside_at_the_end_of_time_harms_nothing() {
+    let vfs = threaded();
+    open_and_close(&options(vfs.clone()));
+    vfs.create(Path::new("/db/LOG.old.18446744073709551615"), vfs::IfExists::Fail).expect("made");
+    open_and_close(&options(vfs.clone()));
+}

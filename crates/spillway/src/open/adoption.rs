@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use base::options::known::IGNORE_UNSUPPORTED;
 use base::options::{DbOptions, FamilyOptions, OptionsFile};
 use base::{Error, ErrorKind, Result, note};
 use vfs::{IoClass, Vfs};
@@ -17,7 +18,7 @@ const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 
 /// # Errors
 /// `InvalidArgument`: the caller does not agree. `Unsupported`: the options that RocksDB ran with last change what is stored,
-/// kept or found, cannot be honoured, and the caller does not ignore that.
+/// kept or found, cannot be honoured or not be read, and the caller does not ignore that.
 pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
     if recovered.fenced || options.read_only {
         return Ok(());
@@ -44,7 +45,17 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::Unsupported => {
-            Err(error.context("RocksDB ran with options that cannot be honoured").at_path(dir.join(name)))
+            let remedy = match error.message().contains(IGNORE_UNSUPPORTED) {
+                true => "",
+                false => " (ignore_unsupported_options, --ignore-unsupported-options, goes on without them)",
+            };
+            let what = format!("RocksDB ran with options that cannot be honoured{remedy}");
+            Err(error.context(what).at_path(dir.join(name)))
+        }
+        Err(error) if !options.db.ignore_unsupported_options => {
+            let what = "what RocksDB's options said of this database is not known, and so not what would be done otherwise; \
+                        mend the file, or set ignore_unsupported_options (--ignore-unsupported-options) to go on without it";
+            Err(Error::unsupported(format!("{what}: {}", error.message())).at_path(dir.join(name)))
         }
         Err(error) => {
             note::warn!(%error, "what RocksDB's options said of this database is not known: {name} cannot be read");

@@ -286,7 +286,10 @@ fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
 fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
     match tag {
         tag::BLOB_FILE_ADDITION | tag::BLOB_FILE_GARBAGE | tag::OLD_BLOB_FILE_ADDITION | tag::OLD_BLOB_FILE_GARBAGE => {
-            Err(Error::unsupported("blob files"))
+            Err(Error::unsupported(
+                "blob files are not read: set enable_blob_files=false in RocksDB and compact all with \
+                 enable_blob_garbage_collection first",
+            ))
         }
         tag::OLD_WAL_ADDITION => pass_over_old_wal_addition(reader),
         tag::OLD_WAL_DELETION => reader.varint64("deleted log").map(drop),

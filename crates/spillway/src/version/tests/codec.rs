@@ -149,9 +149,18 @@ fn new_file_4(custom: &[u8]) -> Vec<u8> {
 #[test]
 fn what_cannot_be_honoured_is_named() {
     let unsupported = [
-        (tagged(8194, b""), "tag 8194 at byte 0 of the record: blob files"),
-        (vec![0x90, 3], "tag 400 at byte 0 of the record: blob files"),
-        (vec![0x91, 3], "tag 401 at byte 0 of the record: blob files"),
+        (
+            tagged(8194, b""),
+            "tag 8194 at byte 0 of the record: blob files are not read: set enable_blob_files=false in RocksDB and compact all with enable_blob_garbage_collection first",
+        ),
+        (
+            vec![0x90, 3],
+            "tag 400 at byte 0 of the record: blob files are not read: set enable_blob_files=false in RocksDB and compact all with enable_blob_garbage_collection first",
+        ),
+        (
+            vec![0x91, 3],
+            "tag 401 at byte 0 of the record: blob files are not read: set enable_blob_files=false in RocksDB and compact all with enable_blob_garbage_collection first",
+        ),
         (tagged(8198, b"x"), "tag 8198 at byte 0 of the record: user-defined timestamps (full_history_ts_low)"),
         (tagged(8201, &[0]), "tag 8201 at byte 0 of the record: user-defined timestamps that are not persisted"),
         (
