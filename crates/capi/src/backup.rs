@@ -15,7 +15,7 @@ use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// An open directory of backups.
-pub struct Backups(BackupEngine);
+pub struct Backups(BackupEngine, Kept);
 
 /// `rocksdb_backup_engine_options_t`.
 pub struct BackupSettings {
@@ -56,10 +56,11 @@ settings! { BackupSettings, "rocksdb_backup_engine_options_";
 
 impl Backups {
     fn open(settings: &BackupSettings) -> Result<Box<Backups>, Failure> {
-        Ok(Box::new(Backups(BackupEngine::open(&settings.dir, &settings.options)?)))
+        Ok(Box::new(Backups(BackupEngine::open(&settings.dir, &settings.options)?, settings.kept.clone())))
     }
 
     fn back_up(&self, database: &Database, flush: bool) -> Result<(), Failure> {
+        database.tell(&self.1);
         self.0.create_new_backup(&database.db, flush).map_err(|error| database.refused(error))?;
         Ok(())
     }

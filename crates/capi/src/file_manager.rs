@@ -9,7 +9,8 @@ use spillway::Db;
 use crate::boundary::{export, handles};
 use crate::env::EnvHandle;
 use crate::memory::Watched;
-use crate::options::kept::warn;
+use crate::options::kept::{Keeps, Kept};
+use crate::options::number::{CNumber, Number};
 
 /// Databases opened with it, and what was asked of it.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ struct Managed {
     allowed_bytes: u64,
     delete_rate_bytes_per_second: i64,
     max_trash_db_ratio: f64,
+    /// What was asked for and is not done: opening a database tells of it.
+    without_effect: Kept,
 }
 
 handles!(FileManager);
@@ -31,6 +34,10 @@ const TRASH_RATIO_DEFAULT: f64 = 0.25;
 impl FileManager {
     pub fn watch(&self, db: &Arc<Db>) {
         self.0.lock().databases.add(db);
+    }
+
+    pub fn without_effect(&self) -> Kept {
+        self.0.lock().without_effect.clone()
     }
 
     fn total_bytes(&self) -> u64 {
@@ -51,6 +58,7 @@ export! {
             allowed_bytes: 0,
             delete_rate_bytes_per_second: 0,
             max_trash_db_ratio: TRASH_RATIO_DEFAULT,
+            without_effect: Kept::default(),
         }))))
     }
 
@@ -60,16 +68,13 @@ export! {
 
     /// Writes go on when it is reached.
     fn rocksdb_sst_file_manager_set_max_allowed_space_usage(manager: &FileManager, bytes: u64) {
-        if bytes > 0 {
-            warn("max_allowed_space_usage", &bytes.to_string());
-        }
-        manager.0.lock().allowed_bytes = bytes;
+        let mut managed = manager.0.lock();
+        managed.without_effect.keep("max_allowed_space_usage", bytes.number(), Number::Integer(0));
+        managed.allowed_bytes = bytes;
     }
 
-    fn rocksdb_sst_file_manager_set_compaction_buffer_size(_manager: &FileManager, bytes: u64) {
-        if bytes > 0 {
-            warn("compaction_buffer_size", &bytes.to_string());
-        }
+    fn rocksdb_sst_file_manager_set_compaction_buffer_size(manager: &FileManager, bytes: u64) {
+        manager.0.lock().without_effect.keep("compaction_buffer_size", bytes.number(), Number::Integer(0));
     }
 
     fn rocksdb_sst_file_manager_is_max_allowed_space_reached(manager: &FileManager) -> bool {
@@ -90,10 +95,9 @@ export! {
     }
 
     fn rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager: &FileManager, bytes: i64) {
-        if bytes > 0 {
-            warn("rate_bytes_per_sec", &bytes.to_string());
-        }
-        manager.0.lock().delete_rate_bytes_per_second = bytes;
+        let mut managed = manager.0.lock();
+        managed.without_effect.keep("delete_rate_bytes_per_second", bytes.number(), Number::Integer(0));
+        managed.delete_rate_bytes_per_second = bytes;
     }
 
     fn rocksdb_sst_file_manager_get_max_trash_db_ratio(manager: &FileManager) -> f64 {

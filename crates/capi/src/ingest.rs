@@ -57,6 +57,7 @@ impl Database {
         if files.is_empty() {
             return Err(Failure::invalid_argument("external_files is empty"));
         }
+        self.tell(&settings.kept);
         self.db.ingest(family, &files, &settings.options).map_err(|error| self.refused(error))?;
         Ok(())
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use spillway::{Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
 
 use self::tail::{Place, Tail};
-use crate::absent::timestamps;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
 use crate::boundary::reply::Lent;
@@ -41,7 +40,8 @@ struct Source {
     db: Arc<Db>,
     family: Arc<Family>,
     options: ReadOptions,
-    has_timestamp: bool,
+    /// What the options ask for and is not there.
+    refused: Option<Error>,
 }
 
 /// Where an iterator goes.
@@ -59,8 +59,8 @@ handles!(Iterator);
 
 impl Source {
     fn look(&self) -> Shown {
-        if self.has_timestamp {
-            return Shown::Nothing(timestamps::refused());
+        if let Some(error) = &self.refused {
+            return Shown::Nothing(error.clone());
         }
         match self.db.iter(&self.family, &self.options) {
             Ok(entries) => Shown::Entries(Box::new(entries)),
@@ -75,7 +75,7 @@ impl Iterator {
             db: database.db.clone(),
             family: family.clone(),
             options: settings.options.clone(),
-            has_timestamp: settings.has_timestamp,
+            refused: database.honour(settings).err(),
         };
         if settings.tailing {
             source.options.snapshot = None;

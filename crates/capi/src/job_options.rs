@@ -12,7 +12,7 @@ use crate::options::kept::{Kept, keeps_numbers};
 pub struct FlushSettings {
     /// The call returns when the flush has ended.
     pub wait: bool,
-    kept: Kept,
+    pub kept: Kept,
 }
 
 /// `rocksdb_compactoptions_t`.
@@ -24,7 +24,7 @@ pub struct CompactSettings {
     /// RocksDB's number for what becomes of the last level's tables.
     bottommost: i32,
     max_subcompactions: i32,
-    kept: Kept,
+    pub kept: Kept,
 }
 
 /// `rocksdb_wait_for_compact_options_t`.
@@ -32,7 +32,7 @@ pub struct CompactSettings {
 pub struct WaitSettings {
     pub flush: bool,
     pub close_db: bool,
-    kept: Kept,
+    pub kept: Kept,
 }
 
 handles!(FlushSettings, CompactSettings, WaitSettings);

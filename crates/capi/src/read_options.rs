@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_uchar};
 
-use spillway::ReadOptions;
+use spillway::{Error, ReadOptions};
 
+use crate::absent::timestamps;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::{Kept, keeps_numbers};
+use crate::options::kept::{Keeps, Kept, keeps_numbers};
+use crate::options::number::CNumber;
 use crate::snapshot::SnapshotHandle;
 
 /// Options of a lookup or an iterator. They keep their snapshot alive, and copies of the bounds.
@@ -17,7 +19,7 @@ pub struct ReadSettings {
     pub tailing: bool,
     /// A timestamp was set: reads are refused.
     pub has_timestamp: bool,
-    kept: Kept,
+    pub kept: Kept,
 }
 
 handles!(ReadSettings);
@@ -41,6 +43,37 @@ settings! { ReadSettings, "rocksdb_readoptions_";
     io_timeout: u64 = 0;
     pin_data: c_uchar = 0;
     read_tier: c_int = 0;
+}
+
+/// `kBlockCacheTier`: RocksDB finds the same or nothing. The tiers above it leave out part of what was written.
+const BLOCK_CACHE_TIER: c_int = 1;
+
+impl ReadSettings {
+    /// True where `options` say all.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !self.has_timestamp && self.kept.is_empty()
+    }
+
+    /// # Errors
+    /// `Unsupported`: what changes what is found, and cannot be honoured.
+    pub fn check(&self, ignores_unsupported: bool) -> Result<(), Error> {
+        if self.has_timestamp {
+            return Err(timestamps::refused());
+        }
+        let number = |name| self.kept(name).map_or(0, c_int::of);
+        let (ignores_deletions, tier) = (number("ignore_range_deletions"), number("read_tier"));
+        let what = match ignores_deletions {
+            _ if ignores_unsupported => return Ok(()),
+            0 if tier <= BLOCK_CACHE_TIER => return Ok(()),
+            0 => format!("`read_tier={tier}` cannot be honoured: reads find all that was written"),
+            _ => "`ignore_range_deletions=1` cannot be honoured: keys of deleted ranges are not found".to_owned(),
+        };
+        Err(Error::unsupported(format!(
+            "read option {what}. Leave it out, or open the database with spillway_options_set_ignore_unsupported_options \
+             to go on without it"
+        )))
+    }
 }
 
 export! {

@@ -12,7 +12,7 @@ use crate::options::kept::{Kept, keeps_numbers};
 #[derive(Default)]
 pub struct WriteSettings {
     pub options: WriteOptions,
-    kept: Kept,
+    pub kept: Kept,
 }
 
 handles!(WriteSettings);

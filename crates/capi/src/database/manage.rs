@@ -14,6 +14,7 @@ use crate::text::utf8;
 
 impl Database {
     fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
+        self.tell(&options.kept);
         let flushed = if options.wait { self.db.flush(families) } else { self.db.begin_flush(families) };
         flushed.map_err(|error| self.refused(error))
     }
@@ -95,6 +96,7 @@ fallible! {
     }
 
     fn rocksdb_wait_for_compact(database: &Database, options: &WaitSettings) {
+        database.tell(&options.kept);
         if options.flush {
             let families = database.db.families();
             database.db.flush(&families.iter().collect::<Vec<_>>()).map_err(|error| database.refused(error))?;
@@ -219,6 +221,7 @@ export! {
         start[start_len]: Option<&[u8]>,
         limit[limit_len]: Option<&[u8]>,
     ) {
+        database.tell(&options.kept);
         database.compact(database.default_family(), start, limit, &options.to_compact());
     }
 
@@ -229,6 +232,7 @@ export! {
         start[start_len]: Option<&[u8]>,
         limit[limit_len]: Option<&[u8]>,
     ) {
+        database.tell(&options.kept);
         database.compact(&family.0, start, limit, &options.to_compact());
     }
 }

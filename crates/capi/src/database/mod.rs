@@ -7,14 +7,18 @@ mod properties;
 pub mod read;
 mod write;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use spillway::{Db, Error, ErrorKind, Family};
+use spillway::{Db, Error, ErrorKind, Family, WriteOptions};
 
 use crate::boundary::handles;
 use crate::failure::Failure;
+use crate::options::kept::Kept;
+use crate::read_options::ReadSettings;
 use crate::ttl::Stamps;
+use crate::write_options::WriteSettings;
 
 /// An open database. Other handles made from it (snapshots, iterators, families) own what they need, and can outlive it.
 pub struct Database {
@@ -26,6 +30,10 @@ pub struct Database {
     /// Manual compactions hold it shared while they run. How many times they were disabled, less how many times they were
     /// enabled: none runs while it is above 0. RocksDB counts below 0 too, for callers that enable first.
     times_disabled: RwLock<i64>,
+    /// Options that cannot be honoured are told of instead of refused.
+    ignores_unsupported: bool,
+    /// What was told of already, of the options of calls.
+    told: RwLock<BTreeSet<&'static str>>,
 }
 
 /// `rocksdb_column_family_handle_t`.
@@ -44,6 +52,39 @@ impl Database {
     #[inline]
     pub fn stamps(&self) -> Option<&Stamps> {
         self.stamps.as_ref()
+    }
+
+    /// Tells the event log of options that a call was given and that have no effect: of each once.
+    #[inline]
+    pub fn tell(&self, kept: &Kept) {
+        if !kept.is_empty() {
+            self.tell_once(kept);
+        }
+    }
+
+    #[cold]
+    fn tell_once(&self, kept: &Kept) {
+        for (name, number) in kept.iter() {
+            let is_known = self.told.read().contains(name);
+            if !is_known && self.told.write().insert(name) {
+                self.db.note_without_effect(name, &number.text(false));
+            }
+        }
+    }
+
+    /// # Errors
+    /// What options of a read change of what is found, and cannot be honoured.
+    pub fn honour(&self, settings: &ReadSettings) -> Result<(), Error> {
+        settings.check(self.ignores_unsupported)?;
+        self.tell(&settings.kept);
+        Ok(())
+    }
+
+    /// How a write is done by these options.
+    #[inline]
+    pub fn writing<'s>(&self, settings: &'s WriteSettings) -> &'s WriteOptions {
+        self.tell(&settings.kept);
+        &settings.options
     }
 
     /// An error of a write.

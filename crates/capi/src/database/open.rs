@@ -93,8 +93,19 @@ impl Database {
             *options.statistics.lock() = db.statistics();
         }
         let default = db.default_family();
-        let times_disabled = RwLock::default();
-        Ok(Box::new(Database { db, default, read_only: open.read_only, stamps: None, times_disabled }))
+        let database = Database {
+            db,
+            default,
+            read_only: open.read_only,
+            stamps: None,
+            times_disabled: RwLock::default(),
+            ignores_unsupported: options.db.ignore_unsupported_options,
+            told: RwLock::default(),
+        };
+        if let Some(manager) = &options.file_manager {
+            database.tell(&manager.without_effect());
+        }
+        Ok(Box::new(database))
     }
 
     /// Opens a database whose only family is the default one.

@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use spillway::{Error, Family, Pinned};
 
 use super::{Database, FamilyHandle};
-use crate::absent::timestamps;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
 use crate::boundary::reply::{Given, Lent};
@@ -54,7 +53,7 @@ impl Database {
     /// The value of a key, without its stamp if it has one.
     #[inline]
     pub fn look_up(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Found {
-        if self.stamps.is_some() || options.has_timestamp {
+        if self.stamps.is_some() || !options.is_plain() {
             return self.look_up_rarely(family, key, options);
         }
         self.db.get(family, key, &options.options)
@@ -62,10 +61,9 @@ impl Database {
 
     #[cold]
     fn look_up_rarely(&self, family: &Family, key: &[u8], options: &ReadSettings) -> Found {
-        if options.has_timestamp {
-            return Err(timestamps::refused());
-        }
-        unstamp_found(self.db.get(family, key, &options.options))
+        self.honour(options)?;
+        let found = self.db.get(family, key, &options.options);
+        if self.stamps.is_some() { unstamp_found(found) } else { found }
     }
 
     #[inline]
@@ -102,8 +100,7 @@ impl Database {
 
     /// Looks keys up, all of a family at once.
     fn multi_get(&self, family: &Family, keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
-        let refused = options.has_timestamp.then(timestamps::refused);
-        match refused.map_or_else(|| self.db.multi_get(family, keys, &options.options), Err) {
+        match self.honour(options).and_then(|()| self.db.multi_get(family, keys, &options.options)) {
             Ok(found) if self.stamps.is_some() => found.into_iter().map(unstamp_found).collect(),
             Ok(found) => found,
             Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),

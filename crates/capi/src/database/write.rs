@@ -12,8 +12,8 @@ impl Database {
     #[inline]
     fn put(&self, family: &Family, key: &[u8], value: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
-            None => self.db.put(family, key, value, &settings.options),
-            Some(stamps) => self.db.put(family, key, &stamps.stamped(value), &settings.options),
+            None => self.db.put(family, key, value, self.writing(settings)),
+            Some(stamps) => self.db.put(family, key, &stamps.stamped(value), self.writing(settings)),
         };
         written.map_err(|error| self.refused(error))
     }
@@ -21,8 +21,8 @@ impl Database {
     #[inline]
     fn merge(&self, family: &Family, key: &[u8], operand: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
-            None => self.db.merge(family, key, operand, &settings.options),
-            Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), &settings.options),
+            None => self.db.merge(family, key, operand, self.writing(settings)),
+            Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), self.writing(settings)),
         };
         written.map_err(|error| match (error.kind(), &family.options().merge_operator) {
             (ErrorKind::InvalidArgument, None) => Failure::not_implemented("Provide a merge_operator when opening DB"),
@@ -33,8 +33,10 @@ impl Database {
     pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             // What did not fit into a batch would not be missed in a copy of it: the batch itself is refused.
-            Some(stamps) if !batch.is_oversized() => self.db.write(&stamps.stamped_batch(batch)?, &settings.options),
-            _ => self.db.write(batch, &settings.options),
+            Some(stamps) if !batch.is_oversized() => {
+                self.db.write(&stamps.stamped_batch(batch)?, self.writing(settings))
+            }
+            _ => self.db.write(batch, self.writing(settings)),
         };
         written.map(drop).map_err(|error| self.refused(error))
     }
@@ -56,7 +58,7 @@ fallible! {
     }
 
     fn rocksdb_delete(database: &Database, options: &WriteSettings, key[key_len]: &[u8]) {
-        let written = database.db.delete(database.default_family(), key, &options.options);
+        let written = database.db.delete(database.default_family(), key, database.writing(options));
         written.map_err(|error| database.refused(error))
     }
 
@@ -66,11 +68,11 @@ fallible! {
         family: &FamilyHandle,
         key[key_len]: &[u8],
     ) {
-        database.db.delete(&family.0, key, &options.options).map_err(|error| database.refused(error))
+        database.db.delete(&family.0, key, database.writing(options)).map_err(|error| database.refused(error))
     }
 
     fn rocksdb_singledelete(database: &Database, options: &WriteSettings, key[key_len]: &[u8]) {
-        let written = database.db.single_delete(database.default_family(), key, &options.options);
+        let written = database.db.single_delete(database.default_family(), key, database.writing(options));
         written.map_err(|error| database.refused(error))
     }
 
@@ -80,7 +82,7 @@ fallible! {
         family: &FamilyHandle,
         key[key_len]: &[u8],
     ) {
-        database.db.single_delete(&family.0, key, &options.options).map_err(|error| database.refused(error))
+        database.db.single_delete(&family.0, key, database.writing(options)).map_err(|error| database.refused(error))
     }
 
     fn rocksdb_delete_range_cf(
@@ -90,7 +92,7 @@ fallible! {
         start[start_len]: &[u8],
         end[end_len]: &[u8],
     ) {
-        database.db.delete_range(&family.0, start, end, &options.options).map_err(|error| database.refused(error))
+        database.db.delete_range(&family.0, start, end, database.writing(options)).map_err(|error| database.refused(error))
     }
 
     fn rocksdb_merge(database: &Database, options: &WriteSettings, key[key_len]: &[u8], operand[operand_len]: &[u8]) {

@@ -19,9 +19,20 @@ pub trait Keeps {
     fn kept(&self, name: &'static str) -> Option<Number>;
 }
 
-/// The values of a handle that no database takes over.
+/// The values of a handle that no database takes over. Calls that are given the handle tell of them.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(BTreeMap<&'static str, Number>);
+
+impl Kept {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Number)> {
+        self.0.iter().map(|(name, number)| (*name, *number))
+    }
+}
 
 impl Keeps for Kept {
     fn keep(&mut self, name: &'static str, number: Number, default: Number) {

@@ -39,6 +39,7 @@ pub struct Options {
     pub file_manager: Option<FileManager>,
     /// Where tables were asked to lie.
     table_dirs: Vec<PathBuf>,
+    family_table_dirs: Vec<PathBuf>,
     /// The comparator is one of keys with timestamps.
     has_timestamps: bool,
     /// Those of the database last opened with these options, copies included.

@@ -21,7 +21,7 @@ impl Options {
     /// # Errors
     /// `Not implemented`: tables elsewhere, user-defined timestamps.
     pub fn check(&self, dir: &Path) -> Result<(), Failure> {
-        if let Some(other) = self.table_dirs.iter().find(|other| *other != dir) {
+        if let Some(other) = self.table_dirs.iter().chain(&self.family_table_dirs).find(|other| *other != dir) {
             let what = format!("db_paths and cf_paths: tables in {}, outside of {}", other.display(), dir.display());
             return Err(Failure::not_implemented(what));
         }
@@ -30,10 +30,10 @@ impl Options {
         }
         Ok(())
     }
+}
 
-    fn set_table_dirs(&mut self, paths: Array<*const DbPath>, count: Count) {
-        self.table_dirs = paths.handles(count).map(|path| path.0.clone()).collect();
-    }
+fn dirs(paths: Array<*const DbPath>, count: Count) -> Vec<PathBuf> {
+    paths.handles(count).map(|path| path.0.clone()).collect()
 }
 
 export! {
@@ -46,10 +46,10 @@ export! {
     }
 
     fn rocksdb_options_set_db_paths(options: &mut Options, paths: Array<*const DbPath>, count: Count) {
-        options.set_table_dirs(paths, count);
+        options.table_dirs = dirs(paths, count);
     }
 
     fn rocksdb_options_set_cf_paths(options: &mut Options, paths: Array<*const DbPath>, count: Count) {
-        options.set_table_dirs(paths, count);
+        options.family_table_dirs = dirs(paths, count);
     }
 }

@@ -8,7 +8,7 @@ use spillway::options::{FilterPolicy, TableOptions};
 
 use super::Options;
 use super::kept::{Keeps, Kept};
-use super::number::CNumber;
+use super::number::{CNumber, Number};
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
 use crate::cache::Cache;
@@ -68,7 +68,22 @@ settings! { BlockBasedOptions, "rocksdb_block_based_options_";
     use_delta_encoding: c_uchar = 1;
 }
 
+/// RocksDB's names for what stays in the cache, by number.
+const PINNING_TIERS: [&str; 4] = ["kFallback", "kNone", "kFlushedAndSimilar", "kAll"];
+
 impl BlockBasedOptions {
+    /// Pinning is kept among the options of tables: opening a database tells of it.
+    fn pin(&mut self, what: &'static str, tier: c_int) {
+        self.numbers.keep(what, tier.number(), c_int::number(0));
+        let word = |tier: Number| usize::try_from(c_int::of(tier)).ok().and_then(|tier| PINNING_TIERS.get(tier));
+        let members: String =
+            self.numbers.iter().filter_map(|(what, tier)| Some(format!("{what}={};", word(tier)?))).collect();
+        match members.is_empty() {
+            true => self.table.kept.remove("metadata_cache_options"),
+            false => self.table.kept.set("metadata_cache_options", &members),
+        }
+    }
+
     fn filter_by(&mut self, filter: Option<Filter>) {
         let Filter { policy, ribbon } = filter.unwrap_or(Filter { policy: FilterPolicy::NONE, ribbon: None });
         self.table.filter_policy = policy;
@@ -111,15 +126,15 @@ export! {
     }
 
     fn rocksdb_block_based_options_set_top_level_index_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.numbers.keep("top_level_index_pinning_tier", tier.number(), c_int::number(0));
+        options.pin("top_level_index_pinning", tier);
     }
 
     fn rocksdb_block_based_options_set_partition_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.numbers.keep("partition_pinning_tier", tier.number(), c_int::number(0));
+        options.pin("partition_pinning", tier);
     }
 
     fn rocksdb_block_based_options_set_unpartitioned_pinning_tier(options: &mut BlockBasedOptions, tier: c_int) {
-        options.numbers.keep("unpartitioned_pinning_tier", tier.number(), c_int::number(0));
+        options.pin("unpartitioned_pinning", tier);
     }
 
     fn rocksdb_block_based_options_set_filter_policy(options: &mut BlockBasedOptions, policy: Option<Box<Filter>>) {
