@@ -106,11 +106,12 @@ impl Error {
     }
 
     /// Adds the record that was read, by its file and its offset there. Where the error names another file already, which the
-    /// record led to, that stands, and the record is told before it.
+    /// record led to, that stands, and the record is told before it, unless it is the disk that is full.
     #[cold]
     #[must_use]
     pub fn at_record(self, path: &Path, offset: u64) -> Self {
         match self.path() {
+            Some(other) if other != path && self.kind() == ErrorKind::NoSpace => self,
             Some(other) if other != path => self.context(format!("the record at byte {offset} of {}", path.display())),
             _ => self.at_path(path).at_offset(offset),
         }
@@ -215,5 +216,7 @@ mod tests {
         assert_eq!(at_record(Error::corruption("bad")), "bad (a.log at byte 64)");
         assert_eq!(at_record(Error::corruption("bad").at_path("a.log")), "bad (a.log at byte 64)");
         assert_eq!(at_record(Error::corruption("bad").at_path("b.sst")), "the record at byte 64 of a.log: bad (b.sst)");
+        let full = Error::new(ErrorKind::NoSpace, "cannot append").at_path("b.sst");
+        assert_eq!(at_record(full), "cannot append (b.sst)", "the record has no part in it");
     }
 }

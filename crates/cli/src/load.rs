@@ -1,6 +1,7 @@
 //! `spillway load`: a file's records into a family.
 
 mod tables;
+mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use spillway::vfs::RealVfs;
 use spillway::{Db, Family, WriteBatch, WriteOptions};
 
+use self::watch::Watch;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, InputArgs, Record, Skipped};
@@ -148,6 +150,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
+    let db = Arc::new(db);
+    let watch = Watch::begin(db.clone(), args.family.of(&db)?, interrupt.clone())?;
     let mut loader = Loader {
         args,
         db: &db,
@@ -160,9 +164,10 @@ fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &
     let loaded = loader.load(&mut input);
     let (so, tally) = (loader.so_far(input.skipped()), std::mem::take(&mut loader.tally));
     drop(loader);
-    let loaded = interrupt.explain(loaded, &so).map_err(|failure| failure.with(&so));
     // Whatever ended it: what is loaded is to survive a power loss from now on.
-    match (loaded, db.close()) {
+    let (loaded, closed) = watch.close(loaded, &db);
+    let loaded = interrupt.explain(loaded, &so).map_err(|failure| failure.with(&so));
+    match (loaded, closed) {
         (Ok(()), closed) => closed?,
         (Err(failure), Ok(())) => return Err(failure),
         (Err(failure), Err(error)) => return Err(failure.with(&format!("to close the database failed, too: {error}"))),
@@ -274,8 +279,8 @@ impl Loader<'_> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use spillway::OpenOptions;
     use spillway::vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
+    use spillway::{FamilyOptions, OpenOptions};
 
     use super::*;
     use crate::progress::screen::Screen;
@@ -319,5 +324,30 @@ mod tests {
         let message = failure.message().unwrap();
         assert!(message.contains("\n20 records are loaded; --skip 25 goes on from there"), "{message}");
         assert_eq!(failure.status(), 1);
+    }
+
+    /// Where flushes find no space, writes wait for room once the memtables are full.
+    #[test]
+    fn a_load_does_not_wait_for_room_on_a_full_disk() {
+        let (vfs, dir) = (FaultVfs::new(RealVfs::new()), tempfile::tempdir().unwrap());
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let small = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
+        options.families = vec![("default".to_owned(), small)];
+        let db = Db::open(dir.path().join("db"), &options).unwrap();
+        vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Write).path(".sst").sticky());
+        let file = dir.path().join("in").display().to_string();
+        let lines: String = (0..50_000).map(|i| format!("{i:05}\tvalue\n")).collect();
+        let mut input = RealVfs::new().create(file.as_ref(), IfExists::Fail).unwrap();
+        input.append(lines.as_bytes(), IoClass::Other).unwrap();
+        let args = Line::parse_from(["load", &file, "--format", "kv", "--db", "/db"]).args;
+        let interrupt = Interrupt::default();
+        let input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
+        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let message = failure.message().unwrap();
+        assert!(message.contains("No space left on device"), "{message}");
+        let loaded = message.split("; --skip ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
+        let reopened = OpenOptions { read_only: true, ..OpenOptions::default() };
+        let db = Db::open(dir.path().join("db"), &reopened).unwrap();
+        assert_eq!(db.latest_sequence_number().0, loaded);
     }
 }
