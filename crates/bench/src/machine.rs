@@ -130,15 +130,19 @@ fn io_count(vfs: &dyn Vfs, name: &str) -> u64 {
     io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default()
 }
 
-/// The program that is running, and the arguments that begin a run of one of its benchmarks.
+/// The program that is running, and the arguments that begin a run of `benchmark` in place of `running`, the one it runs now.
 ///
 /// # Errors
 /// `Io`: the system does not tell where it lies.
-pub fn this_program(benchmark: &str) -> Result<(PathBuf, Vec<OsString>)> {
+pub fn this_program(running: &str, benchmark: &str) -> Result<(PathBuf, Vec<OsString>)> {
     let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
-    let within_cli = program.file_stem().is_some_and(|name| name == "spillway");
-    let cli = within_cli.then(|| OsString::from("bench"));
-    Ok((program, cli.into_iter().chain([benchmark.into()]).collect()))
+    Ok((program, arguments_of(std::env::args_os().skip(1), running, benchmark)))
+}
+
+/// Arguments up to one benchmark's name, and then another's. Whatever the program is called, `bench` stands there where it
+/// is the command line.
+fn arguments_of(given: impl Iterator<Item = OsString>, running: &str, benchmark: &str) -> Vec<OsString> {
+    given.take_while(|argument| argument != running).chain([benchmark.into()]).collect()
 }
 
 /// The type of the file system that `dir` lies on: that of the longest mount point above it.
@@ -202,6 +206,19 @@ mod tests {
     fn times_are_found_behind_any_name() {
         assert_eq!(ticks_in("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 40 2 0 0"), Some(42));
         assert_eq!(ticks_in("12 (x) S 1"), None);
+    }
+
+    #[test]
+    fn another_benchmark_is_begun_as_this_one_was() {
+        let begun = |given: &[&str]| {
+            let begun = arguments_of(given.iter().map(OsString::from), "restart", "restart-fill");
+            begun.join(" ".as_ref()).into_string().unwrap()
+        };
+        assert_eq!(begun(&["restart", "--db=/tmp/db"]), "restart-fill");
+        assert_eq!(
+            begun(&["--log-level", "off", "bench", "restart", "--seed=1"]),
+            "--log-level off bench restart-fill"
+        );
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::filling::{BATCH_ENTRIES, Entries, Written, log_bytes, memtable_bytes,
 use crate::flags::choices::Named;
 use crate::machine::this_program;
 
+/// The subcommand that kills.
+const RESTART: &str = "restart";
+
 /// The subcommand that is [`fill_and_wait`].
 pub const FILL: &str = "restart-fill";
 
@@ -44,7 +47,7 @@ impl Left {
 /// # Errors
 /// `Io`: the process could not be started, or ended before it had filled the database.
 pub fn fill_and_kill(flags: &RestartFlags, case: &Case, path: &Path) -> Result<Left> {
-    let (program, arguments) = this_program(FILL)?;
+    let (program, arguments) = this_program(RESTART, FILL)?;
     let mut command = Command::new(&program);
     command.args(arguments).arg(format!("--db={}", path.display()));
     command.args([
