@@ -10,6 +10,7 @@ use spillway::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
 use crate::long::{Long, Reached, Teller};
+use crate::terminal::printable;
 use crate::{human, json};
 
 /// How many files that would go are named.
@@ -66,7 +67,8 @@ enum Action {
         /// Its number; all of them without.
         id: Option<BackupId>,
     },
-    /// Makes a directory the database that a backup holds, in place of what is there.
+    /// Makes a directory the database that a backup holds, in place of what is there. Before that is deleted the backup is
+    /// verified.
     Restore {
         #[command(flatten)]
         backups: BackupsArgs,
@@ -133,10 +135,15 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         Action::Restore { backups, id, to, wal_dir, keep_logs, yes } => {
             let options = RestoreOptions { wal_dir: wal_dir.clone(), keep_log_files: *keep_logs };
             let engine = backups.open()?;
-            if !yes && !engine.backups()?.is_empty() {
-                confirm(to, &engine.replaced_by_restore(to, &options)?)?;
+            let newest = || engine.backups().map(|backups| backups.last().map(|backup| backup.id));
+            let id = match id {
+                Some(id) => Some(*id),
+                None => newest()?,
+            };
+            if let Some(id) = id {
+                make_way(&engine, id, (to, &options), *yes)?;
             }
-            let id = restore(&engine, *id, to, &options)?;
+            let id = restore(&engine, id, to, &options)?;
             say(as_json, (json!({ "restored": id }), format!("restored backup {id} to {}", to.display())), out)
         }
         Action::Purge { backups, keep } => {
@@ -172,6 +179,26 @@ fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &Res
     Ok(restored?)
 }
 
+/// Before a database is deleted for a backup: whether that is wanted, and the backup whole.
+///
+/// # Errors
+/// It is not. Nothing was changed.
+fn make_way(engine: &BackupEngine, id: BackupId, (to, how): (&Path, &RestoreOptions), is_wanted: bool) -> Outcome {
+    let replaced = engine.replaced_by_restore(to, how)?;
+    if replaced.is_empty() {
+        return Ok(());
+    }
+    if !is_wanted {
+        confirm(to, &replaced)?;
+    }
+    let long = Long::writing("verifying the backup", || "nothing was changed".to_owned())?;
+    let verified = engine.verify(id);
+    drop(long);
+    verified.map_err(|error| {
+        Failure::from(error).with("nothing was restored, and the database that is there was not touched")
+    })
+}
+
 /// Asks before files are deleted.
 ///
 /// # Errors
@@ -189,7 +216,7 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::refused(format!("{what}; say --yes, or restore to another directory")));
     }
-    eprint!("{what}. Go on? [y/N] ");
+    eprint!("{}. Go on? [y/N] ", printable(&what));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     match answer.trim() {

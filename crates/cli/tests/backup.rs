@@ -57,6 +57,21 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
     assert!(place.spillway(&["backup", "list", "--dir", "nowhere"]).fails().contains("no directory"));
 }
 
+#[test]
+fn no_database_is_deleted_for_a_backup_that_is_damaged() {
+    let place = Place::new();
+    load(&place, 100);
+    place.spillway(&["compact", "--db", "db"]).ok();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    let table = std::fs::read_dir(place.path("backups/shared_checksum")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[10] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+    let told = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "db", "--yes"]).fails();
+    assert!(told.contains("checksum") && told.contains("was not touched"), "{told}");
+    assert!(place.spillway(&["scan", "--count", "--db", "db"]).ok().starts_with("100"));
+}
+
 /// Another process, this one, has the database open, and goes on writing.
 #[test]
 fn copies_are_made_beside_a_writer() {
