@@ -88,7 +88,7 @@ impl Drop for ToCopy {
             None => closed,
         };
         if let Err(error) = removed {
-            eprintln!("warning: {error}");
+            warn(&error.to_string());
         }
     }
 }

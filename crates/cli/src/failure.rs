@@ -134,12 +134,12 @@ impl From<io::Error> for Failure {
 
 /// Tells of something that does not end the command, once.
 pub fn warn(text: &str) {
-    tell_once(&format!("warning: {text}"));
+    tell_once(&format!("warning: {}", printable(text)));
 }
 
 /// Tells of something that its user may not expect, once.
 pub fn note(text: &str) {
-    tell_once(&format!("note: {text}"));
+    tell_once(&format!("note: {}", printable(text)));
 }
 
 fn tell_once(line: &str) {

@@ -7,7 +7,6 @@ use spillway::ReadOptions;
 use crate::bytes::{Notation, text, write_hex};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::Shown;
 
 /// Prints the value of a key and a line end. Exits with 1 where there is none.
 ///
@@ -37,7 +36,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if args.notation.hex {
         write_hex(out, &value)?;
     } else {
-        Shown::new(out).write_all(&value)?;
+        out.write_all(&value)?;
     }
     Ok(out.write_all(b"\n")?)
 }

@@ -3,6 +3,7 @@
 //! Sizes are in bytes, times in seconds. Keys that a database orders are text where they are UTF-8.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use spillway::backup::{BackupInfo, DamagedBackup};
@@ -10,8 +11,9 @@ use spillway::check::{CheckReport, Problem};
 use spillway::config::{Config, ConfiguredDb};
 use spillway::options::{Documented, row::Home, row::OptionGroup};
 use spillway::report::LevelReport;
-use spillway::{Db, DbOptions, Family, FamilyOptions};
+use spillway::{Db, DbOptions, Family, FamilyOptions, LostTable, RepairReport, RepairedFamily};
 
+use crate::bytes::hex;
 use crate::failure::Outcome;
 use crate::human;
 
@@ -103,6 +105,45 @@ fn problem(problem: &Problem) -> Value {
         "file": error.path().map(|path| path.to_string_lossy()),
         "offset": error.offset(),
         "message": error.message(),
+    })
+}
+
+/// `repair`, of the database in `dir`.
+pub fn repair(dir: &Path, report: &RepairReport) -> Value {
+    json!({
+        "database": dir.to_string_lossy(),
+        "manifest": report.manifest,
+        "families": report.families.iter().map(repaired).collect::<Vec<_>>(),
+        "lost": report.lost.iter().map(lost).collect::<Vec<_>>(),
+        "logs": report.logs,
+        "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "doubts": report.doubts,
+        "last_number": report.last_seq.0,
+        "lost_nothing": report.lost_nothing(),
+    })
+}
+
+fn repaired(family: &RepairedFamily) -> Value {
+    let (smallest, largest) = family.keys.as_ref().map(|(from, to)| (hex(from), hex(to))).unzip();
+    json!({
+        "name": family.name,
+        "id": family.id.0,
+        "tables": family.tables,
+        "bytes": family.bytes,
+        "smallest_hex": smallest,
+        "largest_hex": largest,
+    })
+}
+
+fn lost(table: &LostTable) -> Value {
+    let (smallest, largest) = table.keys.as_ref().map(|(from, to)| (hex(from), hex(to))).unzip();
+    json!({
+        "table": table.name,
+        "file": table.path.as_ref().map(|path| path.to_string_lossy()),
+        "family": table.family,
+        "smallest_hex": smallest,
+        "largest_hex": largest,
+        "why": table.why,
     })
 }
 

@@ -45,6 +45,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::failure::{Failure, Outcome, tell_as_json};
+use crate::terminal::Shown;
 
 /// A database in a directory: load files into it, read it, look inside it, check it, move it to and from RocksDB.
 #[derive(Parser)]
@@ -63,7 +64,10 @@ const EXAMPLES: &str = "Examples:
   spillway scan --db /tmp/people --prefix 4 --limit 10
   spillway check --db /tmp/people
 
-The database can be named once for all commands: export SPILLWAY_DB=/tmp/people";
+The database can be named once for all commands: export SPILLWAY_DB=/tmp/people
+
+Exit statuses: 0 done; 1 not done, or something is wrong; 2 the command line is not understood; 130 ended by Ctrl-C,
+SIGTERM or a closed terminal.";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LogLevel {
@@ -112,6 +116,7 @@ impl Command {
             Command::Stats(args) => args.json,
             Command::Families(args) => args.is_json(),
             Command::Check(args) => args.json,
+            Command::Repair(args) => args.json,
             Command::Backup(args) => args.json,
             Command::Table(args) => args.is_json(),
             Command::Options(args) => args.is_json(),
@@ -173,7 +178,8 @@ fn main() -> ExitCode {
         tell_as_json();
     }
     // Not locked: benchmarks print from threads of their own.
-    let mut out = BufWriter::new(io::stdout());
+    let mut stdout = BufWriter::new(io::stdout());
+    let mut out = Shown::new(&mut stdout);
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,9 +9,9 @@ use spillway::{OpenOptions, OtherFamilies};
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
-use crate::human;
 use crate::long::Long;
 use crate::settings::Settings;
+use crate::{human, json};
 
 /// Makes a damaged database one that opens, with everything that can be read of it.
 ///
@@ -28,6 +28,9 @@ pub struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     adopt: AdoptArgs,
+    /// Prints the report as one line of JSON, described in docs/cli.md.
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
@@ -52,6 +55,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let report = spillway::repair(&dir, &options);
     drop(long);
     let report = report?;
+    if args.json {
+        json::print(&json::repair(&dir, &report), out)?;
+        return if report.lost_nothing() { Ok(()) } else { Err(Failure::Told) };
+    }
     write!(out, "{report}")?;
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
     if report.lost_nothing() {

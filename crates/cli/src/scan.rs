@@ -13,7 +13,6 @@ use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
 use crate::long::{Long, Reached};
-use crate::terminal::Shown;
 use crate::{human, json};
 
 use self::format::{Format, Printer};
@@ -84,8 +83,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
     let format = if args.json { Format::Ndjson } else { args.format };
     let (notation, keys_only) = (args.notation, args.keys_only);
-    let mut shown = Shown::new(out);
-    let mut printer = Printer { out: &mut shown, format, notation, keys_only };
+    let mut printer = Printer { out, format, notation, keys_only };
     if !args.count {
         printer.begin()?;
     }

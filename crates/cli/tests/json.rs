@@ -92,6 +92,22 @@ fn a_check_tells_what_is_wrong_and_where() {
 }
 
 #[test]
+fn a_repair_tells_what_is_lost() {
+    let place = database();
+    let whole = answer(place.spillway(&["repair", "db", "--json"]));
+    is_documented(&whole);
+    assert_eq!((&whole["lost_nothing"], &whole["lost"]), (&json!(true), &json!([])), "{whole}");
+    let table = place.only_file("db", ".sst");
+    std::fs::remove_file(table).unwrap();
+    let ran = place.spillway(&["repair", "db", "--json"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let damaged = only_line(&ran.out);
+    is_documented(&damaged);
+    let lost = &damaged["lost"][0];
+    assert!(lost["table"].as_str().unwrap().ends_with(".sst") && lost["smallest_hex"] == json!("61"), "{damaged}");
+}
+
+#[test]
 fn loads_and_scans_are_records() {
     let place = Place::new();
     let load = |via: &str, db: &str| {

@@ -54,6 +54,11 @@ fn control_bytes_never_reach_a_terminal_and_pipes_get_every_byte() {
     ] {
         assert_eq!(shown(&place, &[args, &["--db", "db"]].concat()), expected, "{args:?}");
     }
+    place.spillway(&["families", "create", "f\u{1b}[2J", "--db", "db"]).ok();
+    for args in [&["families", "list"][..], &["stats"]] {
+        let shown = shown(&place, &[args, &["--db", "db"]].concat());
+        assert!(shown.contains("f\\x1b[2J"), "{shown}");
+    }
     let output = place.command(SPILLWAY, &["get", key, "--db", "db"]).output().unwrap();
     assert_eq!(output.stdout, b"a\x1b[2J\xff\rb\n");
 }

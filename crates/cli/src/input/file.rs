@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use spillway::Error;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 
 /// Between two looks at Ctrl-C while nothing comes: its signal need not have gone to the thread that waits.
@@ -92,8 +92,9 @@ pub fn total_bytes(path: &Path) -> Outcome<Option<u64>> {
 
 fn size(path: &Path, metadata: &Metadata) -> Outcome<Option<u64>> {
     if metadata.is_dir() {
-        let what = "is a directory, not a file of records; name the files in it, as in DIR/*.csv";
-        return Err(Error::invalid_argument(what).at_path(path).into());
+        let dir = path.display();
+        let what = format!("{dir} is a directory, not a file of records; name the files in it, as in {dir}/*.csv");
+        return Err(Failure::refused(what));
     }
     Ok(metadata.is_file().then_some(metadata.len()))
 }
