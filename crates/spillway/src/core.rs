@@ -383,15 +383,19 @@ impl Core {
     }
 
     /// # Errors
+    /// `Closed`.
+    pub fn check_open(&self) -> Result<()> {
+        if self.is_closing() { Err(Error::closed("the database is closed")) } else { Ok(()) }
+    }
+
+    /// # Errors
     /// Why the database does not take writes: opened for reading, closed, or a background error.
     #[inline]
     pub fn check_writable(&self) -> Result<()> {
         if self.read_only {
             return Err(Error::read_only("the database is open for reading only").at_path(&self.context.dir));
         }
-        if self.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
+        self.check_open()?;
         match &*self.background_error.load() {
             None => Ok(()),
             Some(error) if self.space.is_lacking(Needs::Manifest) => Err(writes_wait(error)),

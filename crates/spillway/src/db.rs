@@ -139,6 +139,7 @@ impl Db {
         self.core.tell_background_errors();
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.core.manifest.lock() = None;
+        drop(self.core.options_file.lock()); // whoever writes one has done so, and nobody begins
         let closed = flushed.and(joined).and(left).and(ended);
         match &closed {
             Ok(()) => note::info!("the database is closed"),
@@ -218,11 +219,6 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: the family has no merge operator.
     pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], options: &WriteOptions) -> Result<()> {
-        family.check_home(&self.core.context)?; // or its operator is not the one that reads would use
-        if family.read_context().merge_operator.is_none() {
-            let message = format!("column family \"{}\" has no merge operator", family.name());
-            return Err(Error::invalid_argument(message));
-        }
         self.write_one(family, options, |batch| batch.merge(family.id(), key, operand))
     }
 

@@ -78,6 +78,12 @@ pub(crate) struct FamilyParts {
     pub view: ReadView,
 }
 
+/// # Errors
+/// `InvalidArgument`: no family can be made by that name, in RocksDB neither.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() { Err(Error::invalid_argument("the name of a column family cannot be empty")) } else { Ok(()) }
+}
+
 impl Family {
     pub(crate) fn new(parts: FamilyParts) -> Arc<Family> {
         let versions = Mutex::new(vec![Arc::downgrade(&parts.view.version)]);

@@ -11,7 +11,7 @@ use memtable::Memtable;
 
 use crate::core::{Core, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, Db};
-use crate::family::Family;
+use crate::family::{Family, check_name};
 use crate::flush::flushable::Flushable;
 use crate::open;
 use crate::space::Needs;
@@ -22,7 +22,7 @@ impl Db {
     /// Creates an empty family.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is one of that name, or the options are out of bounds.
+    /// `InvalidArgument`: there is one of that name, the name is empty, or the options are out of bounds.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
@@ -99,8 +99,9 @@ impl Db {
     /// Changes options of a family that can change while it is open, by RocksDB's names.
     ///
     /// # Errors
-    /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. Nothing was changed.
+    /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. `Closed`. Nothing was changed.
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
+        self.core().check_open()?;
         let _noting = self.core().context.noting();
         self.core().set_family_options(family, options)?;
         if !self.core().read_only {
@@ -112,6 +113,7 @@ impl Db {
 
 impl Core {
     fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        check_name(name)?;
         if self.families.load().by_name(name).is_some() {
             return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
         }

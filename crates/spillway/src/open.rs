@@ -16,6 +16,7 @@ use crate::caught::caught;
 use crate::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::{Core, CoreParts, FamilySet, FamilyState};
 use crate::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
+use crate::family::check_name;
 use crate::flush::held::MemtableMaking;
 use crate::flush::images::ImageNames;
 use crate::flush::ways::FlushCounts;
@@ -459,7 +460,7 @@ impl<'a> Opening<'a> {
                     format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
                 Err(Error::invalid_argument(what).at_path(&self.context.dir))
             }
-            _ => Ok(()),
+            _ => self.missing().iter().try_for_each(|(name, _)| check_name(name)),
         }
     }
 

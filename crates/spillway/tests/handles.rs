@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 
 use spillway::{
     CompactRangeOptions, Db, ErrorKind, Family, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, Result,
-    WriteOptions,
+    WriteBatch, WriteOptions,
 };
 use vfs::{MemoryVfs, Vfs};
 
@@ -40,6 +40,7 @@ fn refuses_everywhere(db: &Db, other: &Arc<Family>) {
         ("flush", db.flush(&[other])),
         ("begin_flush", db.begin_flush(&[other])),
         ("compact_range", db.compact_range(other, None, None, &CompactRangeOptions::default())),
+        ("suggest_compact_range", db.suggest_compact_range(other, None, None)),
         ("set_options", db.set_options(other, &[("write_buffer_size", "131072")])),
         ("drop_family", db.drop_family(other)),
         ("drop_tables_in_range", db.drop_tables_in_range(other, None, None).map(drop)),
@@ -108,4 +109,49 @@ fn options_that_several_threads_set_at_once_are_all_set() {
         }
     });
     assert_eq!(lost.into_inner(), 0);
+}
+
+/// Someone else may have the directory by then: its files, and their numbers, are theirs.
+#[test]
+fn a_closed_database_refuses_options_and_leaves_the_directory_alone() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, "/db");
+    db.close().unwrap();
+    let again = open(&vfs, "/db");
+    let before = vfs.all_files();
+    let error = db.set_options(&db.default_family(), &[("write_buffer_size", "131072")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert_eq!(vfs.all_files(), before);
+    drop(again);
+}
+
+/// What no read could apply: a batch with it is refused as the single call is, and nothing of it is there.
+#[test]
+fn operands_for_a_family_without_an_operator_are_refused_in_batches_too() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, "/db");
+    let (plain, users, write) = (db.default_family(), db.family("users").unwrap(), WriteOptions::default());
+    let mut batch = WriteBatch::new();
+    batch.put(plain.id(), b"k", b"v");
+    batch.merge(users.id(), b"k", &1u64.to_le_bytes());
+    db.write(&batch, &write).unwrap();
+    batch.put(plain.id(), b"k", b"newer");
+    batch.merge(plain.id(), b"m", &1u64.to_le_bytes());
+    refused(db.write(&batch, &write), "\"default\"");
+    refused(db.merge(&plain, b"m", &1u64.to_le_bytes(), &write), "\"default\"");
+    assert_eq!(db.get(&plain, b"k", &ReadOptions::default()).unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(db.get(&plain, b"m", &ReadOptions::default()).unwrap().as_deref(), None);
+}
+
+#[test]
+fn a_family_without_a_name_is_not_made() {
+    let vfs = MemoryVfs::new(1);
+    let db = open(&vfs, "/db");
+    refused(db.create_family("", FamilyOptions::default()), "empty");
+    drop(db);
+    let mut options = OpenOptions { vfs: vfs.clone() as Arc<dyn Vfs>, ..OpenOptions::create_if_missing() };
+    options.db.create_missing_column_families = true;
+    let options = options.family("users", FamilyOptions::default()).family("", FamilyOptions::default());
+    refused(Db::open("/db", &options), "empty");
+    drop(open(&vfs, "/db"));
 }

@@ -75,10 +75,10 @@ impl Db {
     /// it waits for nothing, and is forgotten when the database is closed.
     ///
     /// # Errors
-    /// `ReadOnly`, `Closed`.
+    /// `InvalidArgument`: the family is another database's. `ReadOnly`, `Closed`.
     pub fn suggest_compact_range(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.core().check_writable()?;
-        family.check_live()?;
+        self.core().check_family(family)?;
         self.core().suggest_compactions(family, start, end)
     }
 

@@ -16,9 +16,13 @@ use crate::core::Core;
 use crate::version::file_name::{self, FileType};
 
 impl Core {
-    /// Writes the options in force. Called without any lock; of several calls the last one's file is the newest.
+    /// Writes the options in force, unless the database is closed: others may have its directory then. Called without any
+    /// lock; of several calls the last one's file is the newest.
     pub(crate) fn write_options_file(&self) {
         let _newest_last = self.options_file.lock();
+        if self.is_closing() {
+            return;
+        }
         if let Err(error) = self.try_write_options_file() {
             let dir = self.context.dir.display();
             note::warn!(%error, %dir, "cannot write the options file: programs that open by it may find older options");

@@ -106,7 +106,8 @@ pub(crate) fn release_views(parts: &mut Parts<'_>) {
 /// Takes a batch apart by family and checks it.
 ///
 /// # Errors
-/// `InvalidArgument`: a range that ends before it starts, an unknown family. `Closed`: a dropped one.
+/// `InvalidArgument`: a range that ends before it starts, an operand for a family without a merge operator, an unknown family.
+/// `Closed`: a dropped one.
 pub(crate) fn summarise<'a>(batch: &'a WriteBatch, set: &'a FamilySet, options: &WriteOptions) -> Result<Parts<'a>> {
     let mut parts: Parts<'a> = SmallVec::new();
     for record in batch.iter() {
@@ -138,6 +139,12 @@ fn inverted_range(family: &Family, start: &[u8], end: &[u8]) -> Error {
     ))
 }
 
+/// An operand that no read could apply.
+#[cold]
+fn no_operator(family: &Family) -> Error {
+    Error::invalid_argument(format!("column family \"{}\" has no merge operator", family.name()))
+}
+
 impl<'a> Part<'a> {
     fn of(family: &'a Arc<Family>, record: &BatchRecord<'a>) -> Result<Self> {
         let mut part = Part {
@@ -166,6 +173,9 @@ impl<'a> Part<'a> {
             if order.compare(record.key, end).is_gt() {
                 return Err(inverted_range(self.family, record.key, end));
             }
+        }
+        if record.kind == base::ValueKind::Merge && self.family.read_context().merge_operator.is_none() {
+            return Err(no_operator(self.family));
         }
         // A part's first key is its bounds already: a comparator that is a function of C is not asked for nothing.
         if !std::ptr::eq(record.key, self.smallest) && order.compare(record.key, self.smallest).is_lt() {
