@@ -1,7 +1,7 @@
 //! The options that a database was last opened with, from its OPTIONS file.
 
 use std::ffi::{CStr, c_char};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use spillway::options::{OptionsFile, apply_string};
 use spillway::version::file_name::{self, FileType};
@@ -20,8 +20,11 @@ use crate::text::path;
 /// A family takes some kilobytes.
 const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 
-/// The text of the newest OPTIONS file in a directory, ours or RocksDB's.
-fn newest_text(vfs: &dyn Vfs, dir: &Path) -> Result<String, Failure> {
+/// An open database removes a file that two newer ones follow. More often than this nobody does while one is opened.
+const LOOKS_MAX: usize = 100;
+
+/// The newest OPTIONS file in a directory, ours or RocksDB's.
+fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
     let names = vfs.read_dir(dir)?;
     let numbered = names.iter().filter_map(|name| match file_name::parse(name) {
         Some((FileType::Options, number)) => Some((number, name)),
@@ -29,9 +32,28 @@ fn newest_text(vfs: &dyn Vfs, dir: &Path) -> Result<String, Failure> {
     });
     let nothing = || Failure::not_found(format!("{}: no OPTIONS file", dir.display()));
     let (_, name) = numbered.max().ok_or_else(nothing)?;
-    let file = dir.join(name);
-    let bytes = vfs::read_all(vfs, &file, OPTIONS_BYTES_MAX, IoClass::Other)?;
-    String::from_utf8(bytes).map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(&file).into())
+    Ok(dir.join(name))
+}
+
+/// The text of that file. Whoever has the database open may remove it before it is `read`: then there are newer ones.
+fn newest_text(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    mut read: impl FnMut(&Path) -> Result<Vec<u8>, Error>,
+) -> Result<String, Failure> {
+    let mut looks = 0;
+    loop {
+        let file = newest(vfs, dir)?;
+        looks += 1;
+        match read(&file) {
+            Err(error) if error.is_not_found() && looks < LOOKS_MAX => {}
+            Err(error) => return Err(error.into()),
+            Ok(bytes) => {
+                let text = String::from_utf8(bytes);
+                return text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(&file).into());
+            }
+        }
+    }
 }
 
 /// What names an object that a caller may have made.
@@ -103,7 +125,8 @@ fallible! {
         let loaded = Loaded { db: db_options, count, names, families: family_options };
         loaded.set_nothing();
         let vfs = env.env().vfs();
-        let text = without_callers_objects(&newest_text(&*vfs, path(dir))?);
+        let read = |file: &Path| vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other);
+        let text = without_callers_objects(&newest_text(&*vfs, path(dir), read)?);
         let new_family = |_: &str| FamilyOptions::default();
         let (file, _) = OptionsFile::read_keeping(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
         loaded.set(file, env, cache);
@@ -121,5 +144,32 @@ export! {
         drop(db_options);
         free_texts(names, len);
         family_options.free(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway::vfs::MemoryVfs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_removed_before_it_is_read_is_followed_by_a_newer_one() {
+        let (vfs, dir) = (MemoryVfs::new(1), Path::new("/db"));
+        vfs.create_dir_all(dir).expect("done");
+        let (older, newer) = (dir.join("OPTIONS-000005"), dir.join("OPTIONS-000009"));
+        vfs.write_file(&older, b"old").expect("done");
+        let mut looks = 0;
+        let text = newest_text(&*vfs, dir, |file| {
+            looks += 1;
+            if file == older {
+                vfs.write_file(&newer, b"new")?;
+                vfs.remove_file(&older)?;
+            }
+            vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)
+        });
+        assert_eq!((text.ok().as_deref(), looks), (Some("new"), 2));
+        vfs.remove_file(&newer).expect("done");
+        assert!(newest_text(&*vfs, dir, |_| Ok(Vec::new())).is_err(), "there is none");
     }
 }
