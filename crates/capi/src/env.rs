@@ -84,9 +84,8 @@ fallible! {
     fn rocksdb_create_dir_if_missing(env: &EnvHandle, path: &CStr) {
         let (vfs, dir) = (env.0.vfs(), text::path(path));
         let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(parent) = parent
-            && !vfs.exists(parent)?
-        {
+        let is_parent_there = parent.map_or(Ok(true), |parent| vfs.exists(parent))?;
+        if !is_parent_there || dir.as_os_str().is_empty() {
             return Err(Error::io("create the directory", dir, std::io::ErrorKind::NotFound.into()).into());
         }
         Ok(vfs.create_dir_all(dir)?)

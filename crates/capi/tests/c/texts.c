@@ -155,6 +155,8 @@ static void test_directories(char** argv) {
     CHECK(stat(path_in(argv, "dir"), &found) == 0 && S_ISDIR(found.st_mode));
     rocksdb_create_dir_if_missing(env, path_in(argv, "dir"), &error);
     CHECK_OK(error);
+    rocksdb_create_dir_if_missing(env, "", &error);
+    CHECK_ERROR(error, "IO error: ");
     rocksdb_create_dir_if_missing(env, path_in(argv, "no/such"), &error);
     CHECK_ERROR(error, "IO error: ");
     file = fopen(path_in(argv, "file"), "w");
