@@ -19,6 +19,6 @@ test:
 clients:
 	./scripts/clients.sh
 
-# The C library with its links, headers and pkg-config file: make install PREFIX=/usr/local [DESTDIR=...].
+# The C library with its links, headers and pkg-config file, and the command with its manual: make install PREFIX=/usr/local [DESTDIR=...].
 install:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" ./scripts/install.sh

@@ -52,3 +52,41 @@ fn a_staged_installation_names_its_final_place() {
     assert!(pc.contains("prefix=/opt/spillway\n") && !pc.contains(dir.path().to_str().unwrap()), "{pc}");
     assert!(staged.join("include/rocksdb/c.h").exists() && staged.join("include/rocksdb/c/database.h").exists());
 }
+
+/// Stands for the command, which another package builds: it says where its pages and completions go.
+const COMMAND: &str = r#"
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char** argv) {
+    char page[4096];
+    FILE* out = stdout;
+    if (argc == 4 && strcmp(argv[1], "man") == 0 && strcmp(argv[2], "--to") == 0) {
+        snprintf(page, sizeof page, "%s/spillway.1", argv[3]);
+        out = fopen(page, "w");
+    }
+    return out == NULL || fprintf(out, "%s of %s", argv[1], argv[2]) < 0;
+}
+"#;
+
+#[test]
+fn the_command_is_installed_with_its_manual_and_completions() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, command, prefix) = (dir.path().join("command.c"), dir.path().join("command"), dir.path().join("usr"));
+    std::fs::write(&text, COMMAND).unwrap();
+    succeed(Command::new("cc").arg("-g").arg(&text).arg("-o").arg(&command));
+    let mut install = Command::new(root().join("../../scripts/install.sh"));
+    install.env("LIBROCKSDB", library()).env("PREFIX", &prefix).env("DESTDIR", "").env("SPILLWAY", &command);
+    assert!(succeed(&mut install).contains("ldconfig"), "the loader is not mentioned");
+    let read = |path: &str| std::fs::read_to_string(prefix.join(path)).unwrap();
+    assert_eq!(read("share/man/man1/spillway.1"), "man of --to");
+    assert_eq!(read("share/bash-completion/completions/spillway"), "completions of bash");
+    assert_eq!(read("share/zsh/site-functions/_spillway"), "completions of zsh");
+    assert_eq!(read("share/fish/vendor_completions.d/spillway.fish"), "completions of fish");
+    assert_eq!(succeed(Command::new(prefix.join("bin/spillway")).args(["runs", "here"])), "runs of here");
+    assert!(!sections(&prefix.join("bin/spillway")).contains(".debug_info"));
+
+    // Nothing is installed of what is not there.
+    let nowhere = dir.path().join("nowhere");
+    install.env("PREFIX", &nowhere).env("SPILLWAY", dir.path().join("none"));
+    assert!(!install.output().unwrap().status.success() && !nowhere.exists());
+}
