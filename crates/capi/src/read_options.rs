@@ -56,22 +56,19 @@ impl ReadSettings {
     }
 
     /// # Errors
-    /// `Unsupported`: what changes what is found, and cannot be honoured.
+    /// `Unsupported`: what changes what is found, and cannot be honoured. Not `ignore_range_deletions`: RocksDB has it for
+    /// databases that delete no ranges, and promises nothing of others.
     pub fn check(&self, ignores_unsupported: bool) -> Result<(), Error> {
         if self.has_timestamp {
             return Err(timestamps::refused());
         }
-        let number = |name| self.kept(name).map_or(0, c_int::of);
-        let (ignores_deletions, tier) = (number("ignore_range_deletions"), number("read_tier"));
-        let what = match ignores_deletions {
-            _ if ignores_unsupported => return Ok(()),
-            0 if tier <= BLOCK_CACHE_TIER => return Ok(()),
-            0 => format!("`read_tier={tier}` cannot be honoured: reads find all that was written"),
-            _ => "`ignore_range_deletions=1` cannot be honoured: keys of deleted ranges are not found".to_owned(),
-        };
+        let tier = self.kept("read_tier").map_or(0, c_int::of);
+        if ignores_unsupported || tier <= BLOCK_CACHE_TIER {
+            return Ok(());
+        }
         Err(Error::unsupported(format!(
-            "read option {what}. Leave it out, or open the database with spillway_options_set_ignore_unsupported_options \
-             to go on without it"
+            "read option `read_tier={tier}` cannot be honoured: reads find all that was written. Leave it out, or open the \
+             database with spillway_options_set_ignore_unsupported_options to go on without it"
         )))
     }
 }

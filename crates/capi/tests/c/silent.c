@@ -185,8 +185,7 @@ static void test_calls(void) {
         rocksdb_readoptions_set_read_tier(read, 0);
         rocksdb_readoptions_set_ignore_range_deletions(read, 1);
         said = read_by(db, read);
-        CHECK(accepts ? said == NULL : said != NULL && strstr(said, "ignore_range_deletions") != NULL);
-        rocksdb_free(said);
+        CHECK(said == NULL); /* programs that delete no ranges set it to read faster */
         rocksdb_close(db);
 
         CHECK(times_told("`max_allowed_space_usage=12345`") == 1);
@@ -194,7 +193,7 @@ static void test_calls(void) {
         CHECK(times_told("`low_pri=1`") == 1);
         CHECK(times_told("`allow_write_stall=1`") == 1);
         CHECK(times_told("`deadline=7`") == 1);
-        CHECK(times_told("`ignore_range_deletions=1`") == accepts);
+        CHECK(times_told("`ignore_range_deletions=1`") == 1);
         rocksdb_logger_destroy(logger);
         rocksdb_sst_file_manager_destroy(files);
         rocksdb_block_based_options_destroy(table);
