@@ -244,13 +244,15 @@ pub fn split_config(text: &str) -> (&Path, Option<&str>) {
 }
 
 fn stored_options(settings: Settings, there: &[String], vfs: Arc<dyn Vfs>) -> OpenOptions {
-    let Settings { db, mut families, others } = settings;
+    let Settings { db, mut families, others, warnings } = settings;
     families.retain(|(name, _)| there.contains(name));
     if !families.iter().any(|(name, _)| name == DEFAULT_FAMILY) {
         families.push((DEFAULT_FAMILY.to_owned(), others.clone()));
     }
     let other_families = OtherFamilies::OpenWith(Box::new(others));
-    OpenOptions { db, families, other_families, vfs, ..OpenOptions::default() }
+    let mut options = OpenOptions { db, families, other_families, vfs, ..OpenOptions::default() };
+    options.remark_on(&warnings);
+    options
 }
 
 /// The document's word counts. Families that it does not speak of have the options that are stored.

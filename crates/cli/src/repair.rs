@@ -39,7 +39,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         None => args.database.locate()?.dir,
     };
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let Settings { mut db, families, others } = Settings::load(&vfs, &dir, args.database.options.as_deref())?;
+    let Settings { mut db, families, others, .. } = Settings::load(&vfs, &dir, args.database.options.as_deref())?;
     db.error_if_exists = false;
     let options = OpenOptions {
         db,

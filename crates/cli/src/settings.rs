@@ -21,6 +21,8 @@ pub struct Settings {
     pub db: DbOptions,
     pub families: Vec<(String, FamilyOptions)>,
     pub others: FamilyOptions,
+    /// What of the text that was given has no effect.
+    pub warnings: Vec<String>,
 }
 
 /// What becomes of stored options that cannot be honoured.
@@ -76,12 +78,13 @@ impl Settings {
 
     /// These, and over them what `given` says: see [`load`](Self::load). What of that has no effect is told.
     pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
-        let (settings, warnings) = match given {
+        let (mut settings, warnings) = match given {
             None => return Ok(self),
             Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self)?,
             Some(text) => self.with_string(text)?,
         };
         warnings.iter().for_each(|warning| warn(warning));
+        settings.warnings = warnings;
         Ok(settings)
     }
 
@@ -146,5 +149,5 @@ fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<(Settings, V
     let kept = over.families.iter().filter(|(name, _)| !families.iter().any(|(known, _)| known == name));
     let kept: Vec<_> = kept.cloned().collect();
     families.extend(kept);
-    Ok((Settings { db: file.db, families, others: over.others.clone() }, warnings))
+    Ok((Settings { db: file.db, families, others: over.others.clone(), warnings: Vec::new() }, warnings))
 }

@@ -52,6 +52,8 @@ pub struct OpenOptions {
     pub vfs: Arc<dyn Vfs>,
     /// Shared by databases that are given the same one; made to each family's options otherwise.
     pub block_cache: Option<Arc<table::BlockCache>>,
+    /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
+    pub remarks: Vec<String>,
 }
 
 impl Default for OpenOptions {
@@ -65,6 +67,7 @@ impl Default for OpenOptions {
             adopt_rocksdb: true,
             vfs: vfs::RealVfs::new(),
             block_cache: None,
+            remarks: Vec::new(),
         }
     }
 }
@@ -75,6 +78,14 @@ impl OpenOptions {
         let mut options = OpenOptions::default();
         options.db.create_if_missing = true;
         options
+    }
+
+    /// Has the event log tell of what had no effect in the text that these options were read from. The open itself tells of
+    /// options that are kept: those are left out here.
+    pub fn remark_on(&mut self, warnings: &[String]) {
+        let told = open::remarks_on_kept(self);
+        let is_told = |warning: &String| told.iter().any(|told| warning.ends_with(told.as_str()));
+        self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
     }
 
     /// Adds a family, or replaces its options.

@@ -71,7 +71,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
-    remarks.iter().for_each(|text| remark(text));
+    remarks.iter().chain(&options.remarks).for_each(|text| remark(text));
     let opened = match lock {
         Some(_) => open_for_writing(dir, options, &info_log),
         None => open_for_reading(dir, options, &info_log),
@@ -163,6 +163,18 @@ fn remark(text: &str) {
 /// Tells the event log of what the caller knows otherwise.
 fn tell(level: InfoLogLevel, text: &str) {
     note::tell(level, (file!(), line!()), |_, message| message.push_str(text));
+}
+
+/// What an open tells of options that are kept, of the database and of the families.
+pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
+    let others = match &options.other_families {
+        OtherFamilies::Refuse => None,
+        OtherFamilies::OpenWith(family) => Some(&**family),
+    };
+    let families = options.families.iter().map(|(_, family)| family).chain(others);
+    let of_families = families.map(|family| kept::review(family, true));
+    // What is refused even so is for the open to say.
+    [kept::review(&options.db, true)].into_iter().chain(of_families).flat_map(Result::unwrap_or_default).collect()
 }
 
 /// What is to be told of the options of the database.

@@ -21,7 +21,8 @@ use crate::version::recover;
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
-    /// Where the logs go, if not into the database's directory.
+    /// Where the logs go, if not into the database's directory. Logs there of the same database are deleted, unless they are
+    /// kept: never name the `wal_dir` of a database that is to live on beside the restored one.
     pub wal_dir: Option<PathBuf>,
     /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with: for a backup
     /// that has no logs of its own, being made after a flush. They must follow it without a gap. What went to no log does

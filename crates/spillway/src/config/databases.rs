@@ -12,6 +12,7 @@ use vfs::Vfs;
 use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
+use crate::config::without_repetitions;
 use crate::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 
 /// Families that one database can name.
@@ -60,12 +61,14 @@ pub struct ConfiguredDb {
     /// For families that are there and not named.
     pub other_families: Option<FamilyOptions>,
     pub(super) cache: Option<SharedCache>,
+    /// What of the document had no effect here.
+    pub(super) warnings: Vec<String>,
 }
 
 impl ConfiguredDb {
     /// How to open it. Databases of one configuration that name the same cache share it.
     pub fn open_options(&self, vfs: Arc<dyn Vfs>) -> OpenOptions {
-        OpenOptions {
+        let mut options = OpenOptions {
             db: self.db.clone(),
             families: self.families.clone(),
             other_families: match &self.other_families {
@@ -76,7 +79,9 @@ impl ConfiguredDb {
             vfs,
             block_cache: self.cache.as_ref().map(SharedCache::get),
             ..OpenOptions::default()
-        }
+        };
+        options.remark_on(&self.warnings);
+        options
     }
 
     /// Opens it in the real file system.
@@ -94,7 +99,10 @@ impl<'a> Document<'a> {
         let mut caches: Vec<SharedCache> = Vec::new();
         let mut databases = Vec::new();
         for node in self.named(DATABASES)? {
-            databases.push(self.database(node, &mut caches, warnings)?);
+            let mut own = Vec::new();
+            let database = self.database(node, &mut caches, &mut own)?;
+            warnings.extend_from_slice(&own);
+            databases.push(ConfiguredDb { warnings: without_repetitions(own), ..database });
         }
         Ok(databases)
     }
@@ -123,6 +131,7 @@ impl<'a> Document<'a> {
             families: families.drain(..).map(|(name, set)| (name, set.options)).collect(),
             other_families: draft.others.map(|set| set.options),
             cache,
+            warnings: Vec::new(),
         })
     }
 

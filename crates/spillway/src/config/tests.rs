@@ -208,3 +208,28 @@ fn cut_and_garbled_documents_are_answered() {
         }
     }
 }
+
+/// What the document says in vain stands in the event log too, each remark once: options that are kept are told of by the
+/// open itself.
+#[test]
+fn the_event_log_has_every_remark_once() {
+    let text = "
+Cache: { lru: { class: LRUCache, params: { capacity: 1M, high_pri_pool_ratio: 0.7 } } }
+TableFactory: { bb: { class: BlockBasedTable, params: { block_cache: lru } } }
+DBOptions: { dbo: { ignore_unsupported_options: true, atomic_flush: true, use_fsync: true, create_if_missing: true } }
+CFOptions: { cfo: { table_factory: bb, compaction_pri: kRoundRobin } }
+databases: { d: { params: { path: /db, db_options: dbo, cf_options: cfo } } }
+";
+    let config = Config::from_str(text, Syntax::Yaml, &Start::default()).expect("it is well-formed");
+    assert_eq!(config.warnings().len(), 4, "{:?}", config.warnings());
+    let (vfs, database) = (MemoryVfs::new(1), config.database(None).expect("one"));
+    vfs.set_runs_inline(false); // or there is no LOG
+    let db = Db::open(&database.path, &database.open_options(vfs.clone())).expect("opens");
+    db.close().expect("closes");
+    let log = vfs::read_all(&*vfs, Path::new("/db/LOG"), 1 << 20, IoClass::Other).expect("there");
+    let log = String::from_utf8(log).expect("text");
+    let told = |what: &str| log.lines().filter(|line| line.contains("[WARN]") && line.contains(what)).count();
+    for what in ["high_pri_pool_ratio", "atomic_flush", "use_fsync", "compaction_pri"] {
+        assert_eq!(told(what), 1, "{what}:\n{log}");
+    }
+}
