@@ -138,6 +138,60 @@ fn a_restore_leaves_the_logs_of_others() {
     assert_has(&open(&vfs, "/other"), 200);
 }
 
+/// A restored copy has the id of its original. With the original's `wal_dir` it would delete that one's logs.
+#[test]
+fn a_restore_to_another_directory_leaves_the_original_s_logs() {
+    let vfs = MemoryVfs::new(1);
+    let engine =
+        BackupEngine::open("/backups", &BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() }).unwrap();
+    let db = open(&vfs, "/one");
+    write(&db, 0..100);
+    engine.create_new_backup(&db, false).unwrap();
+    write(&db, 100..200);
+    let how = RestoreOptions { wal_dir: Some(LOGS.into()), ..RestoreOptions::default() };
+    let before = logs(&vfs);
+    for _ in 0..2 {
+        let error = engine.restore_latest("/copy", &how).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(
+            error.path().is_some_and(|path| path.starts_with(LOGS)) && error.message().contains("wal_dir"),
+            "{error}"
+        );
+    }
+    assert_eq!(logs(&vfs), before);
+    db.close().unwrap();
+    assert_has(&open(&vfs, "/one"), 200);
+}
+
+/// A crash of a restore leaves logs with the backup's id and no database: the next attempt goes on from there.
+#[test]
+fn a_restore_with_a_wal_dir_is_begun_again_after_a_crash() {
+    let vfs = MemoryVfs::new(1);
+    let backups = |vfs: &Arc<MemoryVfs>| {
+        BackupEngine::open("/backups", &BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() }).unwrap()
+    };
+    let db = open(&vfs, "/one");
+    write(&db, 0..100);
+    backups(&vfs).create_new_backup(&db, false).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let how = RestoreOptions { wal_dir: Some("/copy-logs".into()), ..RestoreOptions::default() };
+    let mut crashes = 0;
+    for policy in [CrashPolicy::AllKept, CrashPolicy::NothingUnsyncedKept, CrashPolicy::DirectoryEntriesLost] {
+        for operation in 0.. {
+            let vfs = vfs.crash_clone(1, CrashPolicy::AllKept);
+            let engine = backups(&vfs);
+            vfs.crash_at(vfs.operations() + operation, 1, policy);
+            engine.restore_latest("/copy", &how).unwrap();
+            let Some(crashed) = vfs.take_crash_image() else { break };
+            let restored = backups(&crashed).restore_latest("/copy", &how);
+            restored.unwrap_or_else(|error| panic!("{operation}, {policy:?}: {error}"));
+            crashes += 1;
+        }
+    }
+    assert!(crashes > 50, "{crashes}");
+}
+
 /// Whose logs they are IDENTITY tells where the MANIFEST is lost; and where that is lost too, a repair takes nobody's.
 #[test]
 fn a_repair_without_a_manifest_takes_no_logs_of_others() {

@@ -22,7 +22,8 @@ use crate::version::recover;
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
     /// Where the logs go, if not into the database's directory. Logs there of the same database are deleted, unless they are
-    /// kept: never name the `wal_dir` of a database that is to live on beside the restored one.
+    /// kept. Refused where a database restored to another directory would lose them: a copy beside its original needs a
+    /// `wal_dir` of its own.
     pub wal_dir: Option<PathBuf>,
     /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with: for a backup
     /// that has no logs of its own, being made after a flush. They must follow it without a gap. What went to no log does
@@ -53,6 +54,9 @@ pub(super) fn restore(
     let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
     let places = Places { db: db_dir.to_owned(), logs };
     let manifest = manifest_of(store, &backup)?;
+    if !how.keep_log_files {
+        check_logs_are_of_what_goes(store, &places, &backup)?;
+    }
     for dir in [&places.db, &places.logs] {
         create_durable_dir(vfs, dir)?;
     }
@@ -79,6 +83,35 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     }
     let what = format!("backup {} lacks {name}, which its CURRENT names", backup.id);
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
+}
+
+/// Logs with the backup's id may be deleted where its database is replaced, or was in a restore that did not end: that one
+/// left LOCK without CURRENT, and LOCK is durable before any log is brought.
+///
+/// # Errors
+/// `InvalidArgument`: there are such logs, and the database that they are of lies elsewhere.
+fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
+    let vfs = &*store.vfs;
+    let own = log_owner(
+        vfs,
+        &store.private_dir(backup.id),
+        recover::recover(vfs, &store.private_dir(backup.id)).ok().as_ref(),
+    );
+    if places.logs == places.db || !own.is_known() || !vfs.exists(&places.logs)? {
+        return Ok(());
+    }
+    let replaced = recover::recover(vfs, &places.db).ok();
+    let restoring = replaced.is_none() && vfs.exists(&lock_path(&places.db))?;
+    if restoring || log_owner(vfs, &places.db, replaced.as_ref()) == own {
+        return Ok(());
+    }
+    let names = vfs.read_dir(&places.logs)?;
+    let Some(name) = names.iter().find(|name| row::database_of(vfs, &places.logs.join(name)) == Some(own)) else {
+        return Ok(());
+    };
+    let what = "the backup's database has its logs here, and it is not the one restored over: it would lose them. Restore \
+                to another wal_dir, or remove the logs if that database is gone";
+    Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
 /// The logs in a directory of their own that are neither of the database that is there nor of the backup's.

@@ -95,9 +95,14 @@ pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<
 
 /// Whether a file is the log of another database than `own`: not to be replayed, and not ours to delete.
 pub(crate) fn is_of_another(vfs: &dyn Vfs, path: &Path, own: DatabaseId) -> bool {
+    database_of(vfs, path).is_some_and(|found| found.is_another_than(own))
+}
+
+/// Whose log a file is; none where it is no log, or cannot be read.
+pub(crate) fn database_of(vfs: &dyn Vfs, path: &Path) -> Option<DatabaseId> {
     let name = path.file_name().and_then(|name| name.to_str());
-    let Some((FileType::Log | FileType::LargeBatch, number)) = name.and_then(file_name::parse) else { return false };
-    log::database_of(vfs, path, number).is_ok_and(|found| found.is_another_than(own))
+    let Some((FileType::Log | FileType::LargeBatch, number)) = name.and_then(file_name::parse) else { return None };
+    log::database_of(vfs, path, number).ok()
 }
 
 fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
