@@ -53,16 +53,13 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 /// all of them appear at once in the end, or none: they are sorted into tables first (see `spillway table build`), and
 /// those are taken in as they are.
 #[derive(clap::Args)]
-#[command(
-    verbatim_doc_comment,
-    after_help = "Examples:
+#[command(after_help = "Examples:
   spillway load people.csv --db /tmp/people --format csv --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
   spillway load people.csv --db /tmp/people --format csv --skip-bad --skip 120000    # goes on behind 120,000 records
-  spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv"
-)]
+  spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv")]
 pub struct Args {
     /// The files, one read after the other; - for standard input.
     #[arg(required = true)]
