@@ -22,7 +22,7 @@ mod values;
 pub use backing::BackingChoice;
 pub use database_id::DatabaseId;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
-pub use log_file::{Frame, LogConfig, LogFile, Reservation};
+pub use log_file::{LogConfig, LogFile, Reservation};
 pub use replay::{
     EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, may_begin_at, read_head, replay,
 };

@@ -17,8 +17,8 @@ use vfs::Vfs;
 use crate::backing::{Backing, BackingChoice};
 use crate::database_id::DatabaseId;
 use crate::format::{
-    EncodedHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
-    RecordKind, SmallRecord, page_cache_hash, record_bytes,
+    FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
+    SmallRecord, page_cache_hash, record_bytes,
 };
 
 /// The unit in which files are allocated and mapped.
@@ -86,10 +86,6 @@ impl Reservation {
         self.offset + record_bytes(u64::from(self.payload_len))
     }
 }
-
-/// The header of a record, but for the checksum of its payload.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame(EncodedHeader);
 
 /// A live log. Shared by its writers; every method may be called from any thread.
 pub struct LogFile {
@@ -250,16 +246,6 @@ impl LogFile {
         }
     }
 
-    /// Makes present what is written next, now: `bytes` from the log's end on. Of a page that is not, or that a sync has made
-    /// read-only since, the kernel makes whoever stores to it wait; for one whom others wait for then.
-    pub fn make_end_present(&self, bytes: u64) {
-        let from = self.tail();
-        let to = from.saturating_add(bytes).min(self.allocated.load(Ordering::Acquire));
-        if from < to && !self.is_sealed() {
-            self.backing.populate(from, to - from);
-        }
-    }
-
     /// Takes what is published off the address space, where there is enough of it: nobody appends there any more, whoever
     /// reads there has its pages mapped again, and the kernel need not interrupt the writers when it writes them back. For a
     /// background job.
@@ -281,34 +267,16 @@ impl LogFile {
     /// Where the parts are not as long as what was reserved.
     #[inline]
     pub fn append(&self, reservation: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
-        self.append_framed(reservation, &self.frame(reservation, kind), parts)
-    }
-
-    /// What a record begins with that fills the reservation. It tells how far the log was whole when it was made.
-    #[inline]
-    pub fn frame(&self, reservation: &Reservation, kind: RecordKind) -> Frame {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        assert_eq!(len, u64::from(reservation.payload_len), "a record must fill its reservation");
         let header = RecordHeader {
             len: reservation.payload_len,
             kind: kind as u8,
             synced: self.synced.load(Ordering::Relaxed),
             published: self.published.load(Ordering::Relaxed),
         };
-        Frame(header.encode(self.seed, reservation.offset))
-    }
-
-    /// As [`append`](Self::append), with a frame made before. Several may fill one reservation, at once or one after the
-    /// other, and read in between what one of them wrote: with one frame and the same bytes.
-    ///
-    /// # Errors
-    /// Those of `append`.
-    ///
-    /// # Panics
-    /// As `append`.
-    pub fn append_framed(&self, reservation: &Reservation, frame: &Frame, parts: &[&[u8]]) -> Result<()> {
-        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        assert_eq!(len, u64::from(reservation.payload_len), "a record must fill its reservation");
-        let Frame(header) = frame;
-        let written = match SmallRecord::new(header, parts) {
+        let header = header.encode(self.seed, reservation.offset);
+        let written = match SmallRecord::new(&header, parts) {
             Some(record) => self.backing.write(reservation.offset, record.bytes()),
             None => self.backing.write_parts(reservation.offset, &header.with_payload(parts), parts),
         };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use common::{BACKINGS, NUMBER, options, replayed_from};
-use log::{BackingChoice, EndReason, Frame, LogConfig, LogFile, RecordKind, RecoveryMode, Reservation};
+use log::{BackingChoice, EndReason, LogConfig, LogFile, RecordKind, RecoveryMode};
 use parking_lot::Mutex;
 use vfs::memory::MemoryVfs;
 use vfs::{RealVfs, Vfs};
@@ -103,50 +103,5 @@ fn records_of_many_writers_come_back_from_a_disk() {
     let directory = tempfile::tempdir().unwrap();
     for (index, backing) in [BackingChoice::Auto, BackingChoice::Pwrite].into_iter().enumerate() {
         stress(&*RealVfs::new(), directory.path().join(format!("{index}.splog")), backing);
-    }
-}
-
-/// Each record is whole for its reader, and on disk, as soon as one of two has written it, however late the other is.
-fn write_twice(vfs: &dyn Vfs, path: PathBuf, backing: BackingChoice) {
-    let config = LogConfig { capacity_bytes: 8 << 20, extent_bytes: 256 << 10, backing, ..LogConfig::default() };
-    let log = LogFile::create(vfs, &path, NUMBER, config).unwrap();
-    let (sender, receiver) = std::sync::mpsc::channel::<(Reservation, Frame, Vec<u8>)>();
-    std::thread::scope(|scope| {
-        let log = &log;
-        scope.spawn(move || {
-            for (reservation, frame, bytes) in receiver {
-                log.append_framed(&reservation, &frame, &[&bytes]).unwrap();
-            }
-        });
-        for index in 0..RECORDS {
-            let bytes = record(0, index);
-            assert!(log.ensure(bytes.len()).unwrap());
-            let reservation = log.try_reserve(bytes.len()).unwrap();
-            let frame = log.frame(&reservation, RecordKind::Batch);
-            sender.send((reservation, frame, bytes.clone())).unwrap();
-            log.append_framed(&reservation, &frame, &[&bytes]).unwrap();
-            log.publish(reservation.end());
-            if index % 64 == 0 {
-                assert!(log.sync().unwrap() >= reservation.end());
-            }
-            let mut read = vec![0; bytes.len()];
-            log.read(reservation.payload_offset(), &mut read).unwrap();
-            assert!(read == bytes, "record {index}");
-        }
-        drop(sender);
-    });
-    common::seal(&log);
-    drop(log);
-    let (records, end) = replayed_from(vfs, &path, &options(RecoveryMode::AbsoluteConsistency));
-    assert_eq!(end.unwrap().reason, EndReason::Sealed);
-    assert!(records == (0..RECORDS).map(|index| record(0, index)).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_record_that_two_write_is_whole_once_one_has_written_it() {
-    let directory = tempfile::tempdir().unwrap();
-    for (index, backing) in BACKINGS.into_iter().enumerate() {
-        write_twice(&*MemoryVfs::new(9), PathBuf::from("/000007.splog"), backing);
-        write_twice(&*RealVfs::new(), directory.path().join(format!("{index}.splog")), backing);
     }
 }

@@ -23,7 +23,7 @@ use crate::flush::job::tables_to_come;
 use crate::ingest::latch::RangeLatches;
 use crate::ingest::late::LateExcise;
 use crate::ingest::queued::QueuedIngest;
-use crate::ingest::waits::{IngestNumbers, IngestWaits};
+use crate::ingest::waits::IngestWaits;
 use crate::jobs::Signal;
 use crate::notices::ToldStalls;
 use crate::read::snapshot::SnapshotList;
@@ -36,7 +36,6 @@ use crate::version::purge::PurgeQueue;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
-use crate::write::landing::Landing;
 use crate::write::logs::{ActiveLog, Logs};
 use crate::write::marks::Marks;
 use crate::write::pipeline::Pipeline;
@@ -54,11 +53,7 @@ pub(crate) struct Core {
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
     pub latches: RangeLatches,
-    pub ingest_waits: Arc<IngestWaits>,
-    /// Held by the one ingest that looks for its place, so that not several contend for the locks.
-    pub ingesting: Mutex<()>,
-    /// What is left of the last change that joined the queues, or is about to. A leaf lock.
-    pub landing: Mutex<Option<Arc<Landing>>>,
+    pub ingest_waits: IngestWaits,
     pub logs: Arc<Logs>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
@@ -96,8 +91,6 @@ pub(crate) struct Core {
 pub(crate) struct CommitState {
     /// The last number given out (S1).
     pub last_seq: SeqNo,
-    /// What every later write is behind.
-    pub ingests: IngestNumbers,
     /// Set when the database was closed: no log is made current any more.
     pub closed: bool,
     /// `None` where the database is open for reading only.
@@ -327,12 +320,10 @@ impl Core {
             first_own_file,
             restored_memtables,
             families: ArcSwap::from_pointee(FamilySet::default()),
-            commit: Mutex::new(CommitState { last_seq, ingests: IngestNumbers::default(), closed: false, log: None }),
+            commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
             latches: RangeLatches::new(),
-            ingest_waits: Arc::default(),
-            ingesting: Mutex::default(),
-            landing: Mutex::default(),
+            ingest_waits: IngestWaits::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
                 families: BTreeMap::new(),

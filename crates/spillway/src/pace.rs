@@ -36,9 +36,6 @@ const FLUSH_RESTS: u32 = 1;
 /// No rest is longer, however long the burst before it took.
 const REST_MAX: Duration = Duration::from_millis(10);
 
-/// The kernel's slack makes 50 to 100 microseconds of it.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(1);
-
 /// The log counts as being synced for so long after a sync of it.
 const SYNCED_LATELY: Duration = Duration::from_millis(100);
 
@@ -159,18 +156,6 @@ impl Pace {
         if self.is_on && self.is_beside_writers(micros(self.vfs.now())) {
             self.vfs.yield_now();
         }
-    }
-
-    /// Sleeps a little, beside writers; for whoever is about to have them wait for some microseconds. Linux takes the processor
-    /// for a waking writer from a thread that was at work four times as often as from one that has just slept.
-    ///
-    /// Returns whether there are writers.
-    pub fn rest_beside_writers(&self) -> bool {
-        let beside_writers = self.is_on && self.is_beside_writers(micros(self.vfs.now()));
-        if beside_writers {
-            self.vfs.sleep(SHORTEST_SLEEP);
-        }
-        beside_writers
     }
 
     /// For a job of that class.

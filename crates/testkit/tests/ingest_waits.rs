@@ -1,4 +1,4 @@
-//! What an ingest says that others can have waited for it, beside what they did wait.
+//! What writers wait for an ingest, and what it tells of that.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use spillway::{
     Db, FamilyOptions, IngestOptions, IngestProgress, IngestReport, IngestRequest, OpenOptions, PreparedIngest,
-    ReadOptions, TableWriter, WriteBatch, WriteOptions,
+    ReadOptions, TableWriter, WriteOptions,
 };
 use testkit::gate::{Gate, GateVfs};
 use testkit::threads::{start, wait_for, within};
@@ -23,41 +23,30 @@ struct World {
     memory: Arc<MemoryVfs>,
     gate: Arc<Gate>,
     db: Arc<Db>,
-    prepared: Vec<PreparedIngest>,
+    prepared: Option<PreparedIngest>,
 }
 
 impl World {
-    /// Each ingest is of one table with one key, which is not in memory.
-    fn with_ingests(count: usize) -> World {
+    /// With an ingest prepared of one table with one key, which is not in memory.
+    fn with_ingest() -> World {
         let memory = MemoryVfs::new(1);
         memory.set_runs_inline(false);
         let (vfs, gate) = GateVfs::new(memory.clone());
         let vfs: Arc<dyn Vfs> = vfs;
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         let db = Arc::new(Db::open("/db", &options).unwrap());
-        let prepare = |n: usize| {
-            let file = PathBuf::from(format!("/{n}.sst"));
-            let mut table = TableWriter::create(vfs.clone(), &file, &FamilyOptions::default()).unwrap();
-            table.put(format!("key {n}").as_bytes(), b"ingested").unwrap();
-            table.finish().unwrap();
-            let request = IngestRequest::new(db.default_family(), vec![file]);
-            db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).unwrap()
-        };
-        let prepared = (0..count).map(prepare).collect();
-        World { memory, gate, db, prepared }
+        let file = PathBuf::from("/one.sst");
+        let mut table = TableWriter::create(vfs, &file, &FamilyOptions::default()).unwrap();
+        table.put(b"key", b"ingested").unwrap();
+        table.finish().unwrap();
+        let request = IngestRequest::new(db.default_family(), vec![file]);
+        let prepared = db.prepare_ingest(&[request], &IngestOptions::default(), &IngestProgress::default()).unwrap();
+        World { memory, gate, db, prepared: Some(prepared) }
     }
 
-    fn commit_next(&mut self) -> JoinHandle<IngestReport> {
-        let (db, prepared) = (self.db.clone(), self.prepared.remove(0));
+    fn commit(&mut self) -> JoinHandle<IngestReport> {
+        let (db, prepared) = (self.db.clone(), self.prepared.take().unwrap());
         start(move || db.commit_ingest(prepared).unwrap())
-    }
-
-    /// With a batch, whose record is so long that writers leave it to the ingest.
-    fn commit_next_with_batch(&mut self) -> JoinHandle<IngestReport> {
-        let (db, prepared) = (self.db.clone(), self.prepared.remove(0));
-        let mut batch = WriteBatch::new();
-        batch.put(db.default_family().id(), b"batch", &[0; 32 << 10]);
-        start(move || db.write_with_ingest(&batch, prepared).unwrap())
     }
 
     fn has(&self, key: &str) -> bool {
@@ -85,90 +74,29 @@ impl World {
     }
 }
 
-/// Writes that are numbered behind an ingest are acknowledged once it is in the log: they wait for that, not for the commit
-/// lock alone.
+/// A write that is numbered behind an ingest is acknowledged once the ingest is in the log, and neither can be read before.
 #[test]
-fn the_way_of_a_long_record_into_the_log_is_counted_as_a_wait() {
+fn a_writer_behind_an_ingest_waits_until_it_is_in_the_log() {
     within(LIMIT, || {
-        let mut world = World::with_ingests(1);
+        let mut world = World::with_ingest();
         world.gate.hold_after(0);
-        let ingest = world.commit_next_with_batch();
+        let ingest = world.commit();
         wait_for("the ingest's record", || world.gate.is_holding());
         let numbered = world.db.latest_sequence_number();
         let writer = world.write();
         world.let_time_pass();
         assert_eq!(world.db.latest_sequence_number(), numbered, "neither can be read before the ingest can");
-        assert!(!writer.is_finished());
+        assert!(!writer.is_finished() && !world.has("key"));
         world.gate.open();
         let report = ingest.join().unwrap();
         writer.join().unwrap();
+        assert!(world.has("key") && world.has("other"));
         assert!(report.held_up_for >= HELD_FOR && report.locked_for < HELD_FOR, "{report:?}");
         let waits = world.db.ingest_waits();
-        // The writer looks at the clock once more when the ingest has done so.
-        let window = waits.longest_window + Duration::from_millis(1);
-        assert!((HELD_FOR / 2..=window).contains(&waits.longest), "{waits:?}");
-        assert_eq!((waits.waits, waits.brief_waits, waits.brief_total), (0, 1, waits.longest));
+        assert_eq!(
+            (waits.waits, waits.lock_held),
+            (0, report.locked_for),
+            "the lock was not held meanwhile: {waits:?}"
+        );
     });
-}
-
-/// Whoever comes behind an ingest writes its record where the ingest's thread does not get to it.
-#[test]
-fn a_writer_waits_for_no_ingest_whose_thread_stands_still() {
-    within(LIMIT, || {
-        let mut world = World::with_ingests(1);
-        world.gate.hold_after(0);
-        let ingest = world.commit_next();
-        wait_for("the ingest's record", || world.gate.is_holding());
-        world.write().join().unwrap();
-        assert!(world.gate.is_holding() && world.has("key 0") && world.has("other"));
-        world.memory.sleep(HELD_FOR);
-        world.gate.open();
-        let report = ingest.join().unwrap();
-        assert!(report.held_up_for < HELD_FOR, "it was in the log before: {report:?}");
-        let waits = world.db.ingest_waits();
-        assert!(waits.longest < Duration::from_millis(1), "it wrote the record itself: {waits:?}");
-    });
-}
-
-/// So does the next ingest.
-#[test]
-fn an_ingest_waits_for_none_before_it_whose_thread_stands_still() {
-    within(LIMIT, || {
-        let mut world = World::with_ingests(2);
-        world.gate.hold_after(0);
-        let older = world.commit_next();
-        wait_for("the older ingest's record", || world.gate.is_holding());
-        world.commit_next().join().unwrap();
-        assert!(world.gate.is_holding() && world.has("key 0") && world.has("key 1"));
-        world.gate.open();
-        older.join().unwrap();
-    });
-}
-
-/// Behind two ingests a write waits for the older one, though the newer one is in the log; and where an ingest has larger
-/// numbers than the write, it is not that one which it waits for.
-#[test]
-fn a_wait_for_one_of_several_ingests_is_counted() {
-    for writes_last in [true, false] {
-        within(LIMIT, move || {
-            let mut world = World::with_ingests(2);
-            world.gate.hold_after(0);
-            let older = world.commit_next_with_batch();
-            wait_for("the older ingest's record", || world.gate.is_holding());
-            let early = (!writes_last).then(|| world.write());
-            let stores = world.gate.stores();
-            let newer = world.commit_next();
-            wait_for("the newer ingest's record", || world.gate.stores() > stores);
-            let writer = early.unwrap_or_else(|| world.write());
-            world.let_time_pass();
-            assert!(!writer.is_finished());
-            world.gate.open();
-            older.join().unwrap();
-            newer.join().unwrap();
-            writer.join().unwrap();
-            let waits = world.db.ingest_waits();
-            assert!(waits.longest >= HELD_FOR / 2, "the writer came last: {writes_last}: {waits:?}");
-            assert_eq!((waits.waits, waits.brief_waits, waits.brief_total), (0, 1, waits.longest));
-        });
-    }
 }

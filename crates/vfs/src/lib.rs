@@ -312,11 +312,6 @@ pub trait Vfs: Send + Sync {
         std::thread::yield_now();
     }
 
-    /// The processor that the calling thread runs on just now; `None` where that is not known.
-    fn processor(&self) -> Option<usize> {
-        None
-    }
-
     fn random_u64(&self) -> u64;
 
     /// Starts a thread. Only where [`runs_inline`](Vfs::runs_inline) is false.

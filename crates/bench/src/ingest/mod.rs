@@ -6,7 +6,6 @@ mod load;
 mod overlap;
 mod record;
 mod tables;
-mod waits;
 mod writers;
 
 use std::io::Write;

@@ -60,10 +60,9 @@ pub struct WritersRecord {
     pub p999_us: f64,
     pub p9999_us: f64,
     pub max_us: f64,
-    /// The longest that the engine counted a writer as waiting because of an ingest.
+    /// The longest that a writer was stopped at an ingest's gate or latch; in files before 2026-11-25, and at its commit lock.
     pub ingest_wait_max_us: f64,
-    /// The longest that one could have waited behind an ingest: from when it took the commit lock until it was logged. Before
-    /// there was this field, it was `ingest_wait_max_us` that said so.
+    /// The longest that one could have waited behind an ingest: from when it took the commit lock until it was logged.
     #[serde(default)]
     pub ingest_window_max_us: f64,
     /// Of the calls that ingested, from the call to its return.

@@ -4,6 +4,7 @@
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::{Error, Result};
@@ -14,7 +15,6 @@ use vfs::{IfExists, IoClass, Vfs};
 use super::flags::{Bring, IngestFlags, Tables};
 use super::record::{NONE, WritersRecord};
 use super::tables::{Entries, KEY_BYTES, TableSet, family_options, is_value_of};
-use super::waits::longest_wait_and_window;
 use crate::flags::choices::Named;
 use crate::harness::processor_time;
 use crate::latency::Latencies;
@@ -100,6 +100,8 @@ pub fn run(
 struct Done {
     writes: Latencies,
     ingests: Latencies,
+    /// The longest from an ingest's commit lock until it was in the log.
+    held_up: Duration,
     /// Some of the numbers that were written.
     written: Vec<u64>,
     cpu_percent: f64,
@@ -153,7 +155,7 @@ impl Run<'_> {
         let db = self.open(&self.path(), vfs)?;
         let family = db.default_family();
         let done = self.drive(vfs.as_ref(), &db, &family)?;
-        let waited = longest_wait_and_window(&db, &family)?;
+        let waited = db.ingest_waits().longest;
         self.check(&db, &family, &done)?;
         db.close()?;
         Ok(self.record(&done, waited, setting))
@@ -172,13 +174,17 @@ impl Run<'_> {
         let start = vfs.now() + LEAD;
         let (cpu_before, stolen_before) = (processor_time(), stolen_time(vfs));
         let (mut writes, mut written) = (Latencies::new()?, Vec::new());
+        let held_up = AtomicU64::new(0);
         let ingests = std::thread::scope(|scope| -> Result<Latencies> {
             let writer = |first| scope.spawn(move || self.write(vfs, db, family, first, start));
             let writers: Vec<_> = (0..flags.writers).map(writer).collect();
             let ingester = match self.beside {
                 Beside::Nothing => None,
                 Beside::Copies => Some(scope.spawn(move || self.copy(vfs, start))),
-                Beside::Ingests(mode) => Some(scope.spawn(move || self.ingest(vfs, db, family, mode, start))),
+                Beside::Ingests(mode) => {
+                    let held_up = &held_up;
+                    Some(scope.spawn(move || self.ingest(vfs, (db, family), mode, (start, held_up))))
+                }
             };
             // All have ended before the first failure is passed on.
             let wrote: Vec<_> = writers.into_iter().map(join).collect();
@@ -195,7 +201,8 @@ impl Run<'_> {
         let cpu = processor_time().saturating_sub(cpu_before);
         let percent = |time: Duration| 100.0 * time.as_secs_f64() / wall.as_secs_f64() / cores;
         let stolen_percent = percent(stolen_time(vfs).saturating_sub(stolen_before));
-        Ok(Done { writes, ingests, written, cpu_percent: percent(cpu), stolen_percent })
+        let held_up = Duration::from_nanos(held_up.into_inner());
+        Ok(Done { writes, ingests, held_up, written, cpu_percent: percent(cpu), stolen_percent })
     }
 
     /// One writer: every so many'th write of the schedule. Returns times, and some of the numbers that it wrote.
@@ -236,10 +243,9 @@ impl Run<'_> {
     fn ingest(
         &self,
         vfs: &dyn Vfs,
-        db: &Db,
-        family: &Arc<Family>,
+        (db, family): (&Db, &Arc<Family>),
         mode: IngestMode,
-        start: Duration,
+        (start, held_up): (Duration, &AtomicU64),
     ) -> Result<Latencies> {
         let options = IngestOptions {
             mode,
@@ -247,7 +253,11 @@ impl Run<'_> {
             verify_checksums_before_ingest: self.flags.verify,
             ..IngestOptions::default()
         };
-        self.at_even_distances(vfs, start, |table| db.ingest(family, std::slice::from_ref(table), &options).map(drop))
+        self.at_even_distances(vfs, start, |table| {
+            let report = db.ingest(family, std::slice::from_ref(table), &options)?;
+            held_up.fetch_max(report.held_up_for.as_nanos() as u64, Ordering::Relaxed);
+            Ok(())
+        })
     }
 
     fn copy(&self, vfs: &dyn Vfs, start: Duration) -> Result<Latencies> {
@@ -318,7 +328,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn record(&self, done: &Done, (waited, window): (Duration, Duration), setting: &Setting) -> WritersRecord {
+    fn record(&self, done: &Done, waited: Duration, setting: &Setting) -> WritersRecord {
         WritersRecord {
             mode: self.mode_name().to_owned(),
             sync: self.sync,
@@ -331,7 +341,7 @@ impl Run<'_> {
             p9999_us: done.writes.percentile_us(99.99),
             max_us: done.writes.max_us(),
             ingest_wait_max_us: waited.as_secs_f64() * 1e6,
-            ingest_window_max_us: window.as_secs_f64() * 1e6,
+            ingest_window_max_us: done.held_up.as_secs_f64() * 1e6,
             ingest_p50_us: done.ingests.percentile_us(50.0),
             ingest_max_us: done.ingests.max_us(),
             tables: self.tables.name().to_owned(),

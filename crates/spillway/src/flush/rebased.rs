@@ -12,7 +12,7 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
-use crate::write::given::{Given, GivenOnce, Joins};
+use crate::write::given::{Given, Joins};
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
@@ -21,7 +21,7 @@ pub struct RebasedMemtable {
     held: HeldMemtable,
     /// Numbers that go to something else of the same change before the batch's first.
     numbers_before: u64,
-    given: GivenOnce,
+    given: OnceLock<Given>,
     /// Under the numbers outside; made when first asked for.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
 }
@@ -29,7 +29,7 @@ pub struct RebasedMemtable {
 impl RebasedMemtable {
     /// The memtable is sealed, and numbered from 1. `numbers_before` of the change's numbers are not the batch's.
     pub fn new(held: HeldMemtable, numbers_before: u64) -> Arc<Self> {
-        Arc::new(RebasedMemtable { held, numbers_before, given: GivenOnce::new(), tombstones: OnceLock::new() })
+        Arc::new(RebasedMemtable { held, numbers_before, given: OnceLock::new(), tombstones: OnceLock::new() })
     }
 
     fn raised_tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
@@ -101,7 +101,7 @@ impl Flushable for RebasedMemtable {
 
 impl Joins for RebasedMemtable {
     fn set_numbers(&self, given: &Given) {
-        self.given.set(given);
+        self.given.set(*given).expect("an entry is numbered once");
     }
 }
 

@@ -26,15 +26,15 @@ use crate::family::Family;
 use crate::write::admission::Waiter;
 use crate::write::batch::{self, WriteBatch};
 use crate::write::join::{JoinRequest, Joined, Joining};
-use crate::write::landing::{Landing, UnnumberedRecord};
 use crate::write::options::WriteOptions;
+use crate::write::record::Record;
 
 /// An ingest that is about to take numbers.
 struct Ingest {
     shape: IngestShape,
     /// Of what comes along, not of tables.
     batch_numbers: u64,
-    landing: Arc<Landing>,
+    record: Record,
     joining: Vec<Joining>,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
 }
@@ -106,35 +106,32 @@ impl Core {
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        let joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
-        prepared.keep(); // others may have it logged by now
-        // Until it has landed later writes wait to be visible: what need not be done before is done behind it.
-        self.land_own(&ingest.landing)?;
-        let landed_at = ingest.landing.done_at().expect("it has landed");
-        report.note_joined(&joined, ingest.joining.len(), landed_at);
-        // Who waited behind the numbers, on this processor perhaps, goes on before what is left to do here.
-        self.context.vfs.yield_now();
+        let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
+        prepared.keep(); // from here on the log may name them
+        // Until it is published later writes wait to be visible: whatever can come after that does.
+        self.log_joined(&mut joined, Some(&ingest.record))?;
+        report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
+        let (given, begins_wait) = (joined.given, joined.begins_wait);
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
-        self.settle_views(ingest.joining.iter().map(|joining| joining.family.id()));
-        drop((joined.replaced, joined.clearance));
+        self.end_join(joined, ingest.joining.iter().map(|joining| joining.family.id()));
         self.give_back_fresh(&mut ingest.joining);
         for (_, queued) in &ingest.entries {
             queued.layers(); // made here, where no lock is held
         }
-        self.pipeline.wait_visible(joined.given.last)?;
+        self.pipeline.wait_visible(given.last)?;
         let start = self.context.vfs.now();
-        self.sync_write(joined.given.log_end)?;
+        self.sync_write(given.log_end)?;
         report.synced_in = since(start);
         // Not before: a flush would want the same log synced, and be waited for.
         if self.joined_wants_flush(ingest.joining.iter().map(|joining| joining.family.id())) {
             self.state_changed.notify_all();
         }
-        if report.above > 0 || joined.begins_wait {
+        if report.above > 0 || begins_wait {
             self.upkeep.raise_soon(); // for the next spare, and for when the wait is over
         }
-        prepared.write_numbers(SeqNo(joined.given.before.0 + 1), ingest.shape).inspect_err(|e| self.fail(e))?;
+        prepared.write_numbers(SeqNo(given.before.0 + 1), ingest.shape).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {
             let start = self.context.vfs.now();
             let placed = self.give_levels(&held)?;
@@ -157,9 +154,9 @@ impl Core {
         let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
-        let landing = Landing::new(Some(record_in_log(&record, batch)?));
+        let logged = record_in_log(&record, batch)?;
         let batch_numbers = batch.map_or(0, |batch| u64::from(batch.count()));
-        let mut ingest = Ingest { shape, batch_numbers, landing, joining: Vec::new(), entries: Vec::new() };
+        let mut ingest = Ingest { shape, batch_numbers, record: logged, joining: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
             // Who has a number written into the file wants the file.
@@ -223,7 +220,7 @@ impl Core {
     ) -> Result<Joined<'_>> {
         self.join_queues(JoinRequest {
             numbers: ingest.shape.numbers + ingest.batch_numbers,
-            landing: &ingest.landing,
+            record: Some(&ingest.record),
             joining: &mut ingest.joining,
             bounds: &[],
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
@@ -234,7 +231,7 @@ impl Core {
 }
 
 /// What an ingest leaves in the log, with the batch that comes along.
-fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<UnnumberedRecord> {
+fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Record> {
     let mut payload = record.encode();
     let mut numbers = smallvec![(0, 1)]; // it begins with its first number
     check_record_bytes(payload.len() + batch.map_or(0, WriteBatch::len))?;
@@ -243,7 +240,7 @@ fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Un
         payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
         payload.extend_from_slice(batch.body());
     }
-    Ok(UnnumberedRecord { kind: RecordKind::Ingest, payload, numbers })
+    Ok(Record { kind: RecordKind::Ingest, payload, numbers })
 }
 
 /// How a write would be admitted that may wait for no more than the ingest.
@@ -274,14 +271,13 @@ impl<'a> AtOnce<'a> {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-    use std::sync::mpsc;
 
     use base::ErrorKind;
     use base::options::LogBacking;
-    use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+    use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
     use super::*;
-    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, TableWriter};
+    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
 
     #[test]
     fn a_record_that_no_log_takes_is_refused() {
@@ -295,15 +291,6 @@ mod tests {
         Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("it opens")
     }
 
-    /// Whose writes to logs can fail.
-    fn with_written_logs() -> (Arc<FaultVfs>, Db) {
-        let faults = FaultVfs::new(MemoryVfs::new(1));
-        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
-        options.db.log_backing = LogBacking::Pwrite;
-        let db = Db::open("/db", &options).expect("a new database");
-        (faults, db)
-    }
-
     /// A table of one key, prepared.
     fn prepared(db: &Db, vfs: Arc<dyn Vfs>, mode: IngestMode) -> PreparedIngest {
         let file = PathBuf::from("/one.sst");
@@ -315,77 +302,31 @@ mod tests {
         db.prepare_ingest(&[request], &options, &IngestProgress::default()).expect("prepared")
     }
 
-    /// What comes of a write behind an ingest whose thread has stopped, with its numbers and without its record.
-    fn put_behind(db: &Db, ingest: &mut Ingest) -> Result<()> {
-        let joined = db.core().join_ingest(ingest, None, &IngestOptions::default());
-        drop(joined.expect("nothing is in its way"));
+    /// C4: writers behind it are told, and nothing is acknowledged after it.
+    #[test]
+    fn an_ingest_whose_record_cannot_be_written_fails_all_that_have_later_numbers() {
+        let faults = FaultVfs::new(MemoryVfs::new(1));
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.log_backing = LogBacking::Pwrite;
+        let db = Db::open("/db", &options).expect("a new database");
+        let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
+        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
+        let core = db.core();
+        let mut joined = core.join_ingest(&mut ingest, None, &IngestOptions::default()).expect("nothing is in its way");
+        prepared.keep();
         std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel();
-            scope
-                .spawn(move || sender.send(db.put(&db.default_family(), b"later", b"value", &WriteOptions::default())));
-            let written = receiver.recv_timeout(Duration::from_secs(20));
-            if written.is_err() {
-                let _ = db.core().land_own(&ingest.landing); // the writer is waited for in any case
+            let db = &db;
+            let put = scope.spawn(move || db.put(&db.default_family(), b"later", b"value", &WriteOptions::default()));
+            while !db.default_family().view().mutable.memtable().entries() == 0 {
+                std::thread::yield_now(); // until the writer waits to be visible
             }
-            written.expect("a writer does not wait for the ingest's thread")
-        })
-    }
-
-    #[test]
-    fn a_writer_writes_the_record_for_an_ingest_whose_thread_has_stopped() {
-        let vfs = MemoryVfs::new(1);
-        let db = database(vfs.clone());
-        let mut prepared = prepared(&db, vfs.clone(), IngestMode::Flushable);
-        let mut batch = WriteBatch::new();
-        batch.put(db.default_family().id(), b"beside", b"value");
-        let mut ingest = db.core().ingest_of(&prepared, Some(&batch)).expect("indexed");
-        put_behind(&db, &mut ingest).expect("written");
-        prepared.keep();
-        let keys: [&[u8]; 3] = [b"key", b"beside", b"later"];
-        let has_all = |db: &Db| {
-            let found = keys.map(|key| db.get(&db.default_family(), key, &ReadOptions::default()).expect("read"));
-            found.iter().all(|value| value.as_deref() == Some(b"value"))
-        };
-        assert!(has_all(&db));
-        assert!(db.core().landing.lock().is_some(), "the ingest's thread has still to come");
-        let landed_at = ingest.landing.done_at();
-        db.core().land_own(&ingest.landing).expect("nothing is left");
-        assert_eq!((ingest.landing.done_at(), db.core().landing.lock().is_none()), (landed_at, true));
-        let (numbers, image) = (db.core().pipeline.visible(), vfs.crash_clone(1, CrashPolicy::AllKept));
-        drop(ingest);
-        drop(db);
-        let db = database(image);
-        assert!(has_all(&db));
-        assert_eq!(db.core().pipeline.visible(), numbers, "it is in the log once");
-    }
-
-    #[test]
-    fn a_record_that_a_writer_cannot_write_fails_it_and_the_ingest() {
-        let (faults, db) = with_written_logs();
-        let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
-        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
-        // The writer's own record is the first.
-        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(2));
-        let error = put_behind(&db, &mut ingest).expect_err("it would never be visible");
-        assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}");
-        db.core().land_own(&ingest.landing).expect_err("nor the ingest");
-        prepared.keep();
+            faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
+            core.log_joined(&mut joined, Some(&ingest.record)).expect_err("its record is not written");
+            drop(joined);
+            let error = put.join().expect("no panic").expect_err("it would never be visible");
+            assert!(matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Io), "{error}");
+        });
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect_err("nor anything after it");
-    }
-
-    #[test]
-    fn who_cannot_write_a_record_that_another_wrote_fails_nobody() {
-        let (faults, db) = with_written_logs();
-        let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
-        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
-        drop(db.core().join_ingest(&mut ingest, None, &IngestOptions::default()).expect("nothing is in its way"));
-        ingest.landing.note_written(); // by another, which has still to publish it
-        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
-        db.core().land_own(&ingest.landing).expect("it is published for the other");
-        assert_eq!(faults.fired(), 1, "it was late");
-        prepared.keep();
-        db.put(&db.default_family(), b"later", b"value", &WriteOptions::default()).expect("nothing has failed");
-        assert!(db.get(&db.default_family(), b"key", &ReadOptions::default()).expect("read").is_some());
     }
 
     /// Before the gate is closed, that is: nobody waits while a memtable is made.

@@ -16,7 +16,7 @@ use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
-use crate::write::given::{Given, GivenOnce, Joins};
+use crate::write::given::{Given, Joins};
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 
@@ -27,7 +27,7 @@ pub struct QueuedIngest {
     /// As it was prepared: without numbers.
     share: Arc<FamilyIngest>,
     shape: IngestShape,
-    given: GivenOnce,
+    given: OnceLock<Given>,
     /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
@@ -63,7 +63,7 @@ impl QueuedIngest {
             order: family.order().clone(),
             store: family.tables().clone(),
             shape,
-            given: GivenOnce::new(),
+            given: OnceLock::new(),
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
@@ -112,7 +112,7 @@ impl QueuedIngest {
     }
 
     fn given(&self) -> Given {
-        self.given.get().expect("numbered before it is queued")
+        *self.given.get().expect("numbered before it is queued")
     }
 
     /// The tables, oldest layer first.
@@ -241,7 +241,7 @@ impl Flushable for QueuedIngest {
 
 impl Joins for QueuedIngest {
     fn set_numbers(&self, given: &Given) {
-        self.given.set(given);
+        self.given.set(*given).expect("an entry is numbered once");
     }
 
     fn stands_over_memtable(&self) {

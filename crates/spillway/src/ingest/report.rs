@@ -12,7 +12,7 @@ use super::prepare::PreparedIngest;
 use crate::core::Core;
 use crate::family::Family;
 use crate::version::table_file::FileMeta;
-use crate::write::join::{Joined, LockTimes};
+use crate::write::join::Joined;
 
 /// The way that an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,10 +79,8 @@ pub struct IngestReport {
     pub waited_for: Duration,
     /// Time under the commit lock.
     pub locked_for: Duration,
-    /// Time from when it took the commit lock until it was in the log, and that under the lock in attempts before. Writers
-    /// stood before the lock meanwhile, or had later numbers and waited to be visible: in mode `flushable` it keeps none for
-    /// longer. Not in it are the time that a writer takes to be woken, and the state lock: a writer whose memtable is full
-    /// takes that, and the ingest has it from a little earlier on.
+    /// Time from when it took the commit lock for good until it was in the log. Writers stood before the lock meanwhile, or
+    /// had later numbers and waited to be visible.
     pub held_up_for: Duration,
     /// Time until the log was synced.
     pub synced_in: Duration,
@@ -101,13 +99,12 @@ impl IngestReport {
         }
     }
 
-    /// `landed_at` is when it was in the log, and did not keep later writes from being visible any more.
-    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, landed_at: Duration) {
+    /// `logged_at` is when it was in the log, and did not keep later writes from being visible any more.
+    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, logged_at: Duration) {
         (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
         (self.under, self.above) = (joined.under, families - joined.under);
-        let LockTimes { joined_at, joined_for, in_vain_for } = joined.lock;
-        self.locked_for = in_vain_for + joined_for;
-        self.held_up_for = in_vain_for + landed_at.saturating_sub(joined_at);
+        self.locked_for = joined.lock.locked_for;
+        self.held_up_for = logged_at.saturating_sub(joined.lock.joined_at);
     }
 }
 
@@ -130,7 +127,6 @@ impl Core {
 
     /// Counts an ingest, and tells the listeners.
     pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
-        self.ingest_waits.bound(report.held_up_for);
         let statistics = &self.context.statistics;
         match report.way.ticker() {
             Some(ticker) => tick(statistics, ticker, 1),

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use crossbeam_utils::atomic::AtomicCell;
 use once_cell::race::OnceBox;
 
 use crate::flush::flushable::{Flushable, QueuedMemtable};
@@ -34,9 +33,9 @@ impl ReadView {
         self.successor.get()
     }
 
-    /// Has readers that find this view go on to the one that `next` is of. The first time; one that came before stands.
+    /// Has readers that find this view go on to the one that `next` is of.
     fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
-        let _ = self.successor.set(next);
+        assert!(self.successor.set(next).is_ok(), "a view has one successor");
     }
 
     /// Everything that is read before the tables of the version, youngest first (Q1).
@@ -60,14 +59,14 @@ impl ReadView {
 pub struct NextView {
     present: Arc<ReadView>,
     next: Arc<ReadView>,
-    /// What the present one is told: made ahead for the first who tells it.
-    handle: AtomicCell<Option<Box<Weak<ReadView>>>>,
+    /// What the present one is told; `None` once it was.
+    handle: Option<Box<Weak<ReadView>>>,
 }
 
 impl NextView {
     pub fn new(present: Arc<ReadView>, next: ReadView) -> Self {
         let next = Arc::new(next);
-        let handle = AtomicCell::new(Some(Box::new(Arc::downgrade(&next))));
+        let handle = Some(Box::new(Arc::downgrade(&next)));
         NextView { present, next, handle }
     }
 
@@ -83,10 +82,11 @@ impl NextView {
         Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
     }
 
-    /// Has readers find the view as long as somebody keeps it. However many do, and however often.
-    pub fn announce(&self) {
-        let handle = self.handle.take().unwrap_or_else(|| Box::new(Arc::downgrade(&self.next)));
-        self.present.succeeded_by(handle);
+    /// Has readers find the view as long as somebody keeps it.
+    pub fn announce(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            self.present.succeeded_by(handle);
+        }
     }
 }
 
@@ -123,9 +123,8 @@ mod tests {
 
     fn announce_empty(family: &mut FamilyState) {
         let view = ReadView::new(family.mutable.clone(), Vec::new(), family.version.clone());
-        let next = NextView::new(family.family.view_full(), view);
+        let mut next = NextView::new(family.family.view_full(), view);
         next.announce();
-        next.announce(); // another thread, for all that readers know
         family.keep_announced(next.next().clone());
     }
 

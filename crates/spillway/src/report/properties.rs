@@ -100,9 +100,8 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.ingested-tables-queued", Number(|s| s.view.queued_tables().count() as u64)),
     ("spillway.ingest-writer-waits", Number(|s| s.core.ingest_waits.report().waits)),
     ("spillway.ingest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().total.as_nanos() as u64)),
-    ("spillway.ingest-brief-writer-waits", Number(|s| s.core.ingest_waits.report().brief_waits)),
-    ("spillway.ingest-brief-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().brief_total.as_nanos() as u64)),
-    ("spillway.ingest-longest-window-nanos", Number(|s| s.core.ingest_waits.report().longest_window.as_nanos() as u64)),
+    ("spillway.ingest-commit-lock-nanos", Number(|s| s.core.ingest_waits.report().lock_held.as_nanos() as u64)),
+    ("spillway.ingest-commit-lock-waits", Number(|s| s.core.ingest_waits.report().lock_waits)),
     ("spillway.ingest-longest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().longest.as_nanos() as u64)),
 ];
 

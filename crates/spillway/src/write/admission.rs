@@ -1,12 +1,10 @@
 //! What a write does before it takes a number: everything that can fail or wait (C4).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::Guard;
 use base::limits;
 use base::{Error, ErrorKind, FamilyId, Result};
-use crossbeam_utils::Backoff;
 use smallvec::SmallVec;
 
 use crate::core::{Core, FamilySet};
@@ -88,8 +86,6 @@ pub(crate) type Parts<'a> = SmallVec<[Part<'a>; 2]>;
 
 /// What a part still needs before the batch can take numbers.
 enum Lacking {
-    /// Its family's next memtable: writes go to that by now, and it is not shown to them yet.
-    NextMemtable,
     /// A memtable other than this one, which has no room for so many bytes.
     Memtable {
         full: u64,
@@ -238,33 +234,27 @@ impl Core {
         let clearance = self.latches.wait(keys, &|| self.check_writable());
         if waiter.is_writer {
             self.stall.count_since(StallCause::Ingest, start);
-            self.ingest_waits.count(self.context.vfs.now().saturating_sub(start));
+            self.ingest_waits.count_stop(self.context.vfs.now().saturating_sub(start));
         }
         clearance
     }
 
     /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
-    /// none. Before it waits for anybody but whoever has the commit lock it gives back the pass. `waited` grows by what it
-    /// takes to go on behind an ingest.
+    /// none. Before it waits for anybody it gives back the pass.
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,
         clearance: &mut Clearance<'_>,
         options: &WriteOptions,
-        waited: &mut Duration,
     ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
-        let backoff = Backoff::new();
         loop {
             let Some((family, lacking)) = self.reserve_all(parts, (turn.is_some(), !options.disable_wal))? else {
                 return Ok(());
             };
             release_views(parts);
-            if !matches!(lacking, Lacking::NextMemtable) {
-                clearance.give_back_pass();
-            }
+            clearance.give_back_pass();
             match lacking {
-                Lacking::NextMemtable => self.show_next_memtable(&backoff, waited)?,
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
                     self.switch_full_memtable(family, full, need_bytes, options)?;
@@ -302,9 +292,6 @@ impl Core {
         part.refresh_view();
         let queued = part.memtable();
         let id = queued.id();
-        if id != part.family.mutable_id() {
-            return Ok(Some(Lacking::NextMemtable));
-        }
         if part.charged_in == id {
             return Ok(None);
         }

@@ -1,7 +1,6 @@
 //! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
@@ -12,7 +11,6 @@ use smallvec::SmallVec;
 use crate::core::{Core, FamilySet};
 use crate::family::Family;
 use crate::ingest::latch::{Clearance, KeyRange};
-use crate::ingest::waits::IngestNumbers;
 use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
 use crate::write::numbers::{Full, Taken};
@@ -20,15 +18,6 @@ use crate::write::options::WriteOptions;
 use crate::write::pipeline::{KeyBounds, Ticket};
 use crate::write::stall::StallCause;
 use crate::write::value_logs::Logged;
-
-/// A write that has numbers.
-struct Numbered {
-    taken: Taken,
-    /// Ingests with smaller numbers.
-    behind: IngestNumbers,
-    /// How long ingests kept the commit lock from it, and the memtable that it goes to.
-    waited: Duration,
-}
 
 /// Why a write could not be numbered just now; what it waits for is off the lock.
 enum Retry {
@@ -64,10 +53,11 @@ impl Core {
             return self.write_large(batch, &set, options);
         }
         let mut parts = admission::summarise(batch, &set, options)?;
-        let mut numbered = self.number(batch, &mut parts, options)?;
-        let Taken { given, ticket, space } = &numbered.taken;
-        let (first, last) = (numbered.taken.first(), given.last);
-        let unfinished = Unfinished::new(self, *ticket);
+        let mut unfinished = Unfinished::new(self);
+        let taken = self.number(batch, &mut parts, options)?;
+        unfinished.hold(taken.ticket);
+        let (first, last) = (taken.first(), taken.given.last);
+        let Taken { given, space, .. } = &taken;
         if let Some((log, reservation)) = space {
             let header = batch::header(first, batch.count());
             log.note_published(self.pipeline.published_log());
@@ -84,8 +74,7 @@ impl Core {
         });
         insert(batch, &parts, first, logged);
         unfinished.finish();
-        self.wait_written(last, numbered.behind, &mut numbered.waited)?;
-        self.ingest_waits.count_brief(numbered.waited);
+        self.pipeline.wait_visible(last)?;
         if let Some((log, at)) = space {
             self.mark_if_due(last, given.log_end, || log.position_behind(at));
         }
@@ -114,14 +103,13 @@ impl Core {
     }
 
     /// Reserves memtable room and takes numbers, going back to admission as long as something is missing.
-    fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Numbered> {
+    fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Taken> {
         let backoff = Backoff::new();
         let mut clearance = Clearance::default();
-        let mut waited = Duration::ZERO;
         loop {
-            self.reserve_memtables(parts, &mut clearance, options, &mut waited)?;
-            match self.try_number((batch, options), parts, &clearance, &mut waited)? {
-                Ok(numbered) => return Ok(numbered),
+            self.reserve_memtables(parts, &mut clearance, options)?;
+            match self.try_number((batch, options), parts, &clearance)? {
+                Ok(taken) => return Ok(taken),
                 Err(Retry::MemtableSwitched) => {}
                 Err(Retry::Latched) => {
                     admission::release_views(parts);
@@ -149,11 +137,10 @@ impl Core {
         (batch, options): (&WriteBatch, &WriteOptions),
         parts: &Parts<'_>,
         clearance: &Clearance<'_>,
-        waited: &mut Duration,
-    ) -> Result<Result<Numbered, Retry>> {
+    ) -> Result<Result<Taken, Retry>> {
         // Made before the lock is taken: under it they are only stored.
         let bounds: SmallVec<[KeyBounds; 2]> = parts.iter().map(Part::bounds).collect();
-        let mut commit = self.lock_commit(waited);
+        let mut commit = self.lock_commit();
         if !self.latches.lets_pass(clearance) {
             return Ok(Err(Retry::Latched));
         }
@@ -162,24 +149,28 @@ impl Core {
         }
         let record_bytes = (!options.disable_wal).then(|| batch.len());
         let taken = self.take_numbers(&mut commit, u64::from(batch.count()), record_bytes, &bounds)?;
-        Ok(taken.map(|taken| Numbered { taken, behind: commit.ingests, waited: *waited }).map_err(Retry::Full))
+        Ok(taken.map_err(Retry::Full))
     }
 }
 
-/// A place in the pipeline that is being filled. Whoever leaves it unfinished, by an error or a panic, ends the
-/// database's ability to write and wakes everyone who waits for it (C4).
+/// A place in the pipeline from when it is given out. Left unfinished, by an error or a panic, it ends the database's ability
+/// to write and wakes everyone who waits for it (C4). Made before any lock: failing takes the state lock.
 pub(crate) struct Unfinished<'a> {
     core: &'a Core,
     ticket: Option<Ticket>,
 }
 
 impl<'a> Unfinished<'a> {
-    pub fn new(core: &'a Core, ticket: Ticket) -> Self {
-        Unfinished { core, ticket: Some(ticket) }
+    pub fn new(core: &'a Core) -> Self {
+        Unfinished { core, ticket: None }
     }
 
-    /// The write is in the log and in the memtables.
-    pub fn finish(mut self) {
+    pub fn hold(&mut self, ticket: Ticket) {
+        self.ticket = Some(ticket);
+    }
+
+    /// What has the number is in the log, and in the memtables or the queues.
+    pub fn finish(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.core.pipeline.finish(ticket);
         }

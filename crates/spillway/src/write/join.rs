@@ -1,6 +1,6 @@
 //! What joins a family's queue as a whole, rather than entry by entry through a memtable: a large batch that was indexed
-//! beforehand, tables that are ingested. Numbers and log space are taken in one step under the commit lock, and writers turned
-//! away from the memtables that end there; places in the queues are shown before anything can be published that needs them.
+//! beforehand, tables that are ingested. Under the commit lock numbers, log space and a place in the pipeline are taken, and
+//! the queues' views installed: before the record is appended, so before anything is published that needs them.
 //! Keeps C1, C3, C4, D3, Q1, S1, V1.
 
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use base::{FamilyId, Result};
 use crossbeam_utils::Backoff;
-use parking_lot::MutexGuard;
 
 use crate::compaction::Span;
 use crate::core::{CommitState, Core, FamilyState, OldViews, State};
@@ -17,13 +16,13 @@ use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::flush::job::wants_flush;
 use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::ingest::overlap::Coverage;
-use crate::ingest::waits::{IngestNumbers, LockTurn};
 use crate::write::admission::Waiter;
+use crate::write::commit::Unfinished;
 use crate::write::given::{Given, Joins};
-use crate::write::landing::{Landing, Place, Posted, Told, Untold};
-use crate::write::numbers::{Full, Taken};
+use crate::write::numbers::{Full, InLog, Taken};
 use crate::write::pipeline::KeyBounds;
-use crate::write::staged::Staged;
+use crate::write::record::Record;
+use crate::write::staged::{Seam, Staged};
 
 /// What joins one family's queue.
 pub(crate) struct Joining {
@@ -54,79 +53,62 @@ impl Joining {
 pub(crate) struct JoinRequest<'a> {
     pub joining: &'a mut [Joining],
     pub numbers: u64,
-    /// What is left of it then.
-    pub landing: &'a Arc<Landing>,
-    /// What unfinished writes it is to be taken for by others that look.
+    /// `None` where nothing is logged.
+    pub record: Option<&'a Record>,
+    /// Key bounds for others that look for unfinished writes that they overlap.
     pub bounds: &'a [KeyBounds],
     pub waiter: Waiter,
-    /// The latch on all that is touched, of an ingest that has one, with nothing of that in memory; all others wait for such.
+    /// Latch over everything touched, with nothing of it in memory. All others wait for such latches.
     pub latch: Option<&'a LatchGuard<'a>>,
     /// Called with the numbers under the commit lock: O(1), no wait.
     pub noted: Option<&'a dyn Fn(&Given)>,
 }
 
-/// A change that has numbers and stands in the queues. It is to be [landed](Core::land_own).
+/// A change that has numbers and stands in the queues. Its record is yet to be [logged](Core::log_joined).
 pub(crate) struct Joined<'a> {
     pub given: Given,
-    /// Ingests with smaller numbers.
-    pub behind: IngestNumbers,
+    space: Option<InLog>,
+    unfinished: Unfinished<'a>,
     /// Families in which it went under the mutable memtable.
     pub under: usize,
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
     pub lock: LockTimes,
-    /// What it took the place of. To be dropped once the change is in the log.
-    pub replaced: Replaced,
-    /// Of range latches: to be dropped then, too.
-    pub clearance: Clearance<'a>,
+    /// Freed when dropped: off the locks, after the record was logged.
+    _replaced: Replaced,
+    _clearance: Clearance<'a>,
 }
 
-/// Whose drop may free memory.
+/// What a change replaced. Dropping it may free memory.
 type Replaced = (Vec<Staged>, Vec<OldViews>);
 
 /// How long a change had the commit lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LockTimes {
     /// When it took the lock under which it joined.
     pub joined_at: Duration,
-    pub joined_for: Duration,
-    /// In all attempts before.
-    pub in_vain_for: Duration,
+    /// Under the lock, in all attempts.
+    pub locked_for: Duration,
 }
 
-/// What a change has when it lets go of the commit lock.
-struct Numbered {
-    given: Given,
-    /// Ingests with smaller numbers.
-    behind: IngestNumbers,
-    lock: LockTimes,
-}
-
-/// Why a change could not join just now; what it waits for is off the locks.
-enum Retry {
+/// Why a change could not join just now. Each is provided off the locks.
+enum Missing {
     Full(Full),
-    /// There are range latches of which the change is not known to be clear.
-    Latched,
-    /// The family at this place needs a fresh memtable.
-    Fresh(usize),
+    /// There are range latches, and the change is not known to be clear of them.
+    Latch,
+    /// The family at this place needs a memtable to follow the present one.
+    Successor(usize),
 }
 
 impl Core {
-    /// Numbers a change and puts its entries into their queues: under the mutable memtable where nothing of theirs is in
-    /// it, above it with a fresh one on top otherwise.
+    /// Numbers a change and puts its entries into their queues: under the mutable memtable where it holds nothing of what the
+    /// entries cover, above it with a fresh one on top otherwise.
     ///
-    /// What it has no use for it leaves in `request`, to be [given back](Self::give_back_fresh), and in what it returns.
+    /// Unused memtables stay in `request`; the caller [gives them back](Self::give_back_fresh).
     ///
     /// # Errors
     /// `Closed`: the database, or a family. `ReadOnly`. Nothing was done then.
-    pub(crate) fn join_queues(&self, request: JoinRequest<'_>) -> Result<Joined<'_>> {
-        let posted = Posted::of(self, request.landing);
-        let joined = self.join_until_numbered(request)?;
-        posted.stays();
-        Ok(joined)
-    }
-
-    fn join_until_numbered(&self, mut request: JoinRequest<'_>) -> Result<Joined<'_>> {
+    pub(crate) fn join_queues<'a>(&'a self, mut request: JoinRequest<'_>) -> Result<Joined<'a>> {
         let backoff = Backoff::new();
         for joining in request.joining.iter_mut() {
             let mutable = joining.family.view().mutable.clone();
@@ -138,52 +120,55 @@ impl Core {
                 self.make_fresh(joining)?;
             }
         }
-        if !request.waiter.is_writer {
-            self.get_ready(&request);
-        }
         let mut clearance = Clearance::default();
-        let mut in_vain_for = Duration::ZERO;
+        let mut lock = LockTimes::default();
         loop {
             self.check_writable()?;
-            let (retry, locked_for) = match self.try_join(&mut request, &clearance)? {
-                Ok(mut joined) => {
-                    (joined.lock.in_vain_for, joined.clearance) = (in_vain_for, clearance);
-                    return Ok(joined);
-                }
-                Err(retry) => retry,
-            };
-            request.landing.end_window();
-            in_vain_for += locked_for;
-            if !request.waiter.is_writer {
-                self.ingest_waits.bound(in_vain_for);
-            }
-            match retry {
-                Retry::Latched => {
+            match self.try_join(&mut request, &clearance, &mut lock)? {
+                Ok(joined) => return Ok(Joined { _clearance: clearance, ..joined }),
+                Err(Missing::Latch) => {
                     self.give_back_fresh(request.joining); // for others, as long as this waits
                     let keys: Vec<KeyRange<'_>> = request.joining.iter().flat_map(Joining::keys).collect();
                     clearance = self.clear_of_latches(&keys, request.waiter)?;
                 }
-                Retry::Full(Full::Pipeline) => {
+                Err(Missing::Full(Full::Pipeline)) => {
                     clearance.give_back_pass();
                     backoff.snooze();
                 }
-                Retry::Full(Full::Log(log)) => {
+                Err(Missing::Full(Full::Log(log))) => {
                     clearance.give_back_pass();
-                    self.roll_log(&log, request.landing.record_bytes().unwrap_or(0) as u64)?;
+                    self.roll_log(&log, request.record.map_or(0, Record::len) as u64)?;
                 }
-                Retry::Fresh(at) => request.joining.get_mut(at).map_or(Ok(()), |j| self.make_fresh(j))?,
+                Err(Missing::Successor(at)) => {
+                    request.joining.get_mut(at).map_or(Ok(()), |joining| self.make_fresh(joining))?;
+                }
             }
         }
     }
 
-    /// So that nothing keeps an ingest that has the commit lock, for which writers wait. Right before that is first tried for.
-    fn get_ready(&self, request: &JoinRequest<'_>) {
-        let record_bytes = request.landing.record_bytes().unwrap_or(0);
-        self.logs.make_end_present(record_bytes);
-        // Who has a latch stops the writers that overlap: not for longer than need be.
-        if request.latch.is_none() && self.context.pace.rest_beside_writers() {
-            self.logs.make_end_present(record_bytes); // a sync may have made it read-only again
+    /// Appends the record of a change that joined, and publishes it.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database takes no more writes.
+    pub(crate) fn log_joined(&self, joined: &mut Joined<'_>, record: Option<&Record>) -> Result<()> {
+        if let (Some((log, reservation)), Some(record)) = (&joined.space, record) {
+            log.note_published(self.pipeline.published_log());
+            let numbers = record.numbers(&joined.given);
+            let logged = self.logs.append(log, reservation, record.kind, &record.with(&numbers));
+            logged.inspect_err(|error| self.fail(error))?;
         }
+        joined.unfinished.finish();
+        Ok(())
+    }
+
+    /// Exchanges the views that were installed when a change joined, and frees what it replaced. The change is published:
+    /// writers would wait behind it otherwise.
+    pub(crate) fn end_join(&self, joined: Joined<'_>, families: impl Iterator<Item = FamilyId>) {
+        let mut old = Vec::new();
+        let mut state = self.state.lock();
+        old.extend(families.filter_map(|id| state.families.get_mut(&id)?.settle_view()));
+        drop(state);
+        drop((old, joined)); // off the lock
     }
 
     /// Makes the memtable that may take over, unless there is one already. Off every lock.
@@ -197,7 +182,7 @@ impl Core {
         Ok(())
     }
 
-    /// Memtables that were not needed are spares again. Takes the state lock: for whoever has no unfinished number.
+    /// Returns unused memtables to the spares. Takes the state lock: not for a caller with an unfinished number.
     pub(crate) fn give_back_fresh(&self, joining: &mut [Joining]) {
         let mut unused = Vec::new();
         for joining in joining.iter_mut() {
@@ -210,106 +195,8 @@ impl Core {
         }
     }
 
-    /// The whole of the locks. The state lock is held so that the queues stand, the commit lock so that the order of
-    /// numbers is the order in the queues (Q1).
-    fn try_join(
-        &self,
-        request: &mut JoinRequest<'_>,
-        clearance: &Clearance<'_>,
-    ) -> Result<Result<Joined<'_>, (Retry, Duration)>> {
-        let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
-        let mut untold = Untold::new();
-        // One at a time, so that nobody spins for the locks while another looks for overlaps under them. No wait is under it.
-        let _alone = self.ingesting.lock();
-        self.post_landing(request.landing);
-        self.check_writable()?; // the one before may have failed
-        let mut state = self.state.lock();
-        if let Err(retry) = self.stage(request, &mut state, (&mut replaced, &mut untold))? {
-            return Ok(Err((retry, Duration::ZERO)));
-        }
-        if !request.waiter.is_writer {
-            request.landing.open_window(self.ingest_waits.open_window(self.context.vfs.processor()));
-        }
-        let numbered = self.number_joining(request, clearance, (&replaced.0, untold), &mut state)?;
-        let Numbered { given, behind, lock } = match numbered {
-            Ok(numbered) => numbered,
-            Err(retry) => return Ok(Err(retry)),
-        };
-        // Before the state lock is let go of: what changes the queues next finds nothing half done.
-        request.landing.show();
-        let mut begins_wait = false;
-        for (joining, staged) in request.joining.iter_mut().zip(&mut replaced.0) {
-            let family = of_joining(&mut state, joining);
-            follow(joining, staged, family);
-            if self.flushes_can_wait() && brings_ingest(joining) {
-                begins_wait |= family.note_ingest(lock.joined_at);
-            }
-        }
-        drop::<MutexGuard<'_, State>>(state);
-        let under = replaced.0.iter().filter(|staged| staged.keeps_mutable()).count();
-        Ok(Ok(Joined { given, behind, under, begins_wait, lock, replaced, clearance: Clearance::default() }))
-    }
-
-    /// The whole of the commit lock, for which writers wait: numbers are taken, and writers turned away from memtables that
-    /// entries go above. All the rest anybody can do who waits for it. Code that has not run for a while, so what is called here
-    /// is inline but for what writes run, too: each page of it costs as much as what is done.
-    fn number_joining(
-        &self,
-        request: &mut JoinRequest<'_>,
-        clearance: &Clearance<'_>,
-        (staged, untold): (&[Staged], Untold),
-        state: &mut State,
-    ) -> Result<Result<Numbered, (Retry, Duration)>> {
-        let mut commit = self.commit.lock();
-        let joined_at = self.context.vfs.now();
-        let turn = (!request.waiter.is_writer).then(|| self.ingest_waits.turn());
-        let behind = commit.ingests;
-        let taken = match self.take_joining(request, clearance, staged, (&mut *state, &mut commit))? {
-            Ok(taken) => taken,
-            Err(retry) => return Ok(Err((retry, self.end_turn(turn, commit, joined_at)))),
-        };
-        let given = taken.given;
-        if turn.is_some() {
-            commit.ingests.note(&given, self.pipeline.visible());
-        }
-        if let Some(noted) = request.noted {
-            noted(&given);
-        }
-        for (joining, staged) in request.joining.iter().zip(staged) {
-            staged.turn_writers_away(&joining.family);
-        }
-        let logged_through = self.pipeline.entered_log();
-        request.landing.tell(untold, Told { taken, joined_at, logged_through });
-        let joined_for = self.end_turn(turn, commit, joined_at);
-        Ok(Ok(Numbered { given, behind, lock: LockTimes { joined_at, joined_for, in_vain_for: Duration::ZERO } }))
-    }
-
-    /// Lets go of the commit lock; returns how long that was held.
-    #[inline]
-    fn end_turn(
-        &self,
-        turn: Option<LockTurn<'_>>,
-        commit: MutexGuard<'_, CommitState>,
-        locked_at: Duration,
-    ) -> Duration {
-        let held_for = self.context.vfs.now().saturating_sub(locked_at);
-        turn.into_iter().for_each(|turn| turn.end(held_for));
-        drop(commit);
-        held_for
-    }
-
-    /// Has the views be exchanged that were announced when a change joined. For whoever has no unfinished number any more:
-    /// writers would wait behind it for this.
-    pub(crate) fn settle_views(&self, families: impl Iterator<Item = FamilyId>) {
-        let mut old = Vec::new();
-        let mut state = self.state.lock();
-        old.extend(families.filter_map(|id| state.families.get_mut(&id)?.settle_view()));
-        drop(state);
-        drop(old); // off the lock
-    }
-
-    /// Whether somebody is to flush what joined the queues of these families; has the pace know, too, where they fall behind.
-    /// For whoever has no unfinished number any more: writers would wait behind it for this.
+    /// Whether a flush of these families is due; tells the pace where they fall behind. Takes the state lock: not for a caller
+    /// with an unfinished number.
     pub(crate) fn joined_wants_flush(&self, families: impl Iterator<Item = FamilyId>) -> bool {
         let state = self.state.lock();
         let mut wants = false;
@@ -323,30 +210,93 @@ impl Core {
         wants
     }
 
+    /// Both locks. The state lock keeps the queues as they were staged, the commit lock makes the order of numbers the order in
+    /// the queues (Q1). No wait for another thread under either (C3).
+    fn try_join<'a>(
+        &'a self,
+        request: &mut JoinRequest<'_>,
+        clearance: &Clearance<'_>,
+        lock: &mut LockTimes,
+    ) -> Result<Result<Joined<'a>, Missing>> {
+        let mut replaced = (Vec::with_capacity(request.joining.len()), Vec::new()); // dropped behind the locks
+        let mut unfinished = Unfinished::new(self); // likewise: a failure takes the state lock
+        let mut state = self.state.lock();
+        if let Err(missing) = self.stage(request, &mut state, &mut replaced)? {
+            return Ok(Err(missing));
+        }
+        let mut commit = self.commit.lock();
+        let held = (!request.waiter.is_writer).then(|| self.ingest_waits.hold_lock());
+        lock.joined_at = self.context.vfs.now();
+        let taken = self.take_joining(request, clearance, &replaced.0, (&mut state, &mut commit))?;
+        if let Ok(taken) = &taken {
+            unfinished.hold(taken.ticket);
+            self.install_joined(request, &mut replaced.0, &taken.given);
+        }
+        let locked_for = self.context.vfs.now().saturating_sub(lock.joined_at);
+        lock.locked_for += locked_for;
+        held.into_iter().for_each(|held| held.end(locked_for));
+        drop(commit);
+        let Taken { given, space, .. } = match taken {
+            Ok(taken) => taken,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let mut begins_wait = false;
+        for (joining, staged) in request.joining.iter_mut().zip(&mut replaced.0) {
+            let family = of_joining(&mut state, joining);
+            follow(joining, staged, family);
+            if self.flushes_can_wait() && brings_ingest(joining) {
+                begins_wait |= family.note_ingest(lock.joined_at);
+            }
+        }
+        drop(state);
+        let under = replaced.0.iter().filter(|staged| staged.keeps_mutable()).count();
+        let (lock, _replaced, _clearance) = (*lock, replaced, Clearance::default());
+        Ok(Ok(Joined { given, space, unfinished, under, begins_wait, lock, _replaced, _clearance }))
+    }
+
+    /// Gives the entries their numbers, and installs the views that were staged: writers that take numbers from now on go to
+    /// the memtables above the entries, readers find the entries before any number is published that needs them (V1). Under
+    /// the commit lock: O(1) for each family (C3).
+    fn install_joined(&self, request: &JoinRequest<'_>, staged: &mut [Staged], given: &Given) {
+        if let Some(noted) = request.noted {
+            noted(given);
+        }
+        let logged_through = self.pipeline.entered_log();
+        for (joining, staged) in request.joining.iter().zip(staged) {
+            if staged.keeps_mutable() {
+                // Before the record is appended: a recovery that finds the memtable's image alone would miss the entries.
+                staged.mutable().memtable().mark_foreign();
+            }
+            joining.entries.iter().for_each(|entry| entry.set_numbers(given));
+            // No number above those before the change goes to the memtable under it.
+            let Given { before, last, .. } = *given;
+            staged.install(&joining.family, &Seam { before, last, logged_through, log: None });
+        }
+    }
+
     /// Takes numbers, and space in the log, if the entries can go where they were staged. Under both locks.
-    #[inline]
     fn take_joining(
         &self,
         request: &mut JoinRequest<'_>,
         clearance: &Clearance<'_>,
         staged: &[Staged],
         (state, commit): (&mut State, &mut CommitState),
-    ) -> Result<Result<Taken, Retry>> {
+    ) -> Result<Result<Taken, Missing>> {
         if request.latch.is_none() && !self.latches.lets_pass(clearance) {
-            return Ok(Err(Retry::Latched));
+            return Ok(Err(Missing::Latch));
         }
         for (at, (joining, staged)) in request.joining.iter_mut().zip(staged).enumerate() {
-            // Nobody needs to look where a latch has kept what overlaps out.
+            // A latch keeps out whatever overlaps.
             if staged.keeps_mutable() && request.latch.is_none() {
                 let mutable = &of_joining(state, joining).mutable;
                 if self.meets(joining, mutable) {
                     joining.met = Some(mutable.id());
-                    return Ok(Err(Retry::Fresh(at)));
+                    return Ok(Err(Missing::Successor(at)));
                 }
             }
         }
-        let taken = self.take_numbers(commit, request.numbers, request.landing.record_bytes(), request.bounds)?;
-        Ok(taken.map_err(Retry::Full))
+        let taken = self.take_numbers(commit, request.numbers, request.record.map(Record::len), request.bounds)?;
+        Ok(taken.map_err(Missing::Full))
     }
 
     /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
@@ -354,8 +304,8 @@ impl Core {
         &self,
         request: &JoinRequest<'_>,
         state: &mut State,
-        ((staged, settled), untold): (&mut Replaced, &mut Untold),
-    ) -> Result<Result<(), Retry>> {
+        (staged, settled): &mut Replaced,
+    ) -> Result<Result<(), Missing>> {
         for (at, joining) in request.joining.iter().enumerate() {
             let family = self.family_state(state, joining.family.id())?;
             settled.extend(family.settle_view());
@@ -363,12 +313,10 @@ impl Core {
             let may_go_under = joining.coverage.is_some() && joining.met != Some(family.mutable.id());
             let next = if may_go_under { None } else { joining.fresh.as_ref() };
             if next.is_none() && !may_go_under {
-                return Ok(Err(Retry::Fresh(at)));
+                return Ok(Err(Missing::Successor(at)));
             }
             let entries = joining.entries.iter().rev().map(|entry| entry.clone() as Arc<dyn Flushable>);
-            let of_family = Staged::new(family, entries, next);
-            untold.add(Place { entries: joining.entries.clone(), view: Arc::downgrade(of_family.view()) });
-            staged.push(of_family);
+            staged.push(Staged::new(family, entries, next));
         }
         Ok(Ok(()))
     }

@@ -3,7 +3,6 @@
 //! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
@@ -19,9 +18,9 @@ use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::entries_of;
 use crate::write::given::Joins;
 use crate::write::join::{JoinRequest, Joined, Joining};
-use crate::write::landing::{Landing, UnnumberedRecord};
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
+use crate::write::record::Record;
 
 /// What the record in the current log says. Format: docs/format/log.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,28 +83,25 @@ impl Core {
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
         let joining = self.joining_of(batch, &parts, memtables);
-        let landing = Landing::new(file.as_ref().map(|file| record_of(batch, &parts, file)));
-        let joined =
-            joining.and_then(|joining| self.commit_large((batch, options), &parts, joining, (&landing, file.as_ref())));
+        let record = file.as_ref().map(|file| record_of(batch, &parts, file));
+        let change = LargeChange { batch, parts: &parts, file: file.as_ref(), record: record.as_ref() };
+        let joined = joining.and_then(|joining| self.commit_large(&change, joining, options));
         if let (Err(_), Some(file)) = (&joined, &file) {
             self.logs.discard(file); // no record names it
         }
-        let joined = joined?;
-        self.land_own(&landing)?;
-        drop(landing); // it holds the batch's memtables
-        self.settle_views(parts.iter().map(|part| part.family.id()));
-        drop((joined.replaced, joined.clearance));
-        let last = joined.given.last;
-        let mut waited = Duration::ZERO;
-        self.wait_written(last, joined.behind, &mut waited)?;
-        self.ingest_waits.count_brief(waited);
+        let mut joined = joined?;
+        self.log_joined(&mut joined, record.as_ref())?;
+        let given = joined.given;
+        self.end_join(joined, parts.iter().map(|part| part.family.id()));
+        let last = given.last;
+        self.pipeline.wait_visible(last)?;
         self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
             self.flush_for_log_limit(0); // the current log may be long in filling up
         }
         self.flush_written(&parts, last, options)?;
         if options.sync {
-            self.sync_write(joined.given.log_end)?;
+            self.sync_write(given.log_end)?;
         }
         tick(&self.context.statistics, Ticker::LargeBatches, 1);
         self.state_changed.notify_all();
@@ -176,26 +172,34 @@ impl Core {
     /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them.
     fn commit_large(
         &self,
-        (batch, options): (&WriteBatch, &WriteOptions),
-        parts: &[Part<'_>],
+        change: &LargeChange<'_>,
         mut joining: Vec<Joining>,
-        (landing, file): (&Arc<Landing>, Option<&Arc<ActiveLog>>),
+        options: &WriteOptions,
     ) -> Result<Joined<'_>> {
-        let bounds: Vec<_> = parts.iter().map(Part::bounds).collect();
+        let bounds: Vec<_> = change.parts.iter().map(Part::bounds).collect();
         self.join_queues(JoinRequest {
             joining: &mut joining,
-            numbers: u64::from(batch.count()),
-            landing,
+            numbers: u64::from(change.batch.count()),
+            record: change.record,
             bounds: &bounds,
             waiter: Waiter::of_write(options),
             latch: None,
             noted: Some(&|given| {
-                if let Some(file) = file {
+                if let Some(file) = change.file {
                     self.logs.note_large(file, given.last);
                 }
             }),
         })
     }
+}
+
+/// A large batch that is about to take numbers.
+struct LargeChange<'a> {
+    batch: &'a WriteBatch,
+    parts: &'a [Part<'a>],
+    /// The log of its own, and the record that names it; `None` where it is not logged.
+    file: Option<&'a Arc<ActiveLog>>,
+    record: Option<&'a Record>,
 }
 
 /// Appends the batch to a log of its own, ends that, and syncs it.
@@ -212,11 +216,11 @@ fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
 }
 
 /// The record that commits a batch, but for its number.
-fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> UnnumberedRecord {
+fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record {
     let families = parts.iter().map(|part| part.family.id()).collect();
     let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
     // It begins with its first number.
-    UnnumberedRecord { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] }
+    Record { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] }
 }
 
 /// A memtable that has room for a batch's part in a family, filled with it.

@@ -27,12 +27,6 @@ use crate::write::live_logs::{LiveLog, LiveLogs};
 use crate::write::pipeline::LogPosition;
 use crate::write::presence::LogPace;
 
-/// Of a record that others will wait for so much is made present before it is numbered: what is copied in 100 microseconds.
-const END_PRESENT_MAX_BYTES: u64 = 1 << 20;
-
-/// What others may write before it until then.
-const OTHERS_BYTES: u64 = 4 << 10;
-
 /// A log that takes writes, or took them in this process.
 pub(crate) struct ActiveLog {
     pub file: LogFile,
@@ -292,15 +286,6 @@ impl Logs {
             current.file.populate_ahead(pace.window_bytes(current.end(), self.vfs.now()));
         }
         unsynced.iter().for_each(|log| log.file.release_behind());
-    }
-
-    /// Makes present what a record of so many bytes will be written to that is about to be numbered, and others' before it.
-    pub fn make_end_present(&self, record_bytes: usize) {
-        let current = self.sync.lock().unsynced.last().cloned();
-        if let Some(current) = current {
-            let bytes = (record_bytes as u64).min(END_PRESENT_MAX_BYTES);
-            current.file.make_end_present(bytes + OTHERS_BYTES);
-        }
     }
 
     /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.

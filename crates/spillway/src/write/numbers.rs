@@ -35,9 +35,6 @@ pub(crate) enum Full {
 
 impl Core {
     /// Takes so many numbers, and space for a record of so many bytes where there is one. O(1) (C3).
-    ///
-    /// One piece of code for writes and for what joins the queues: writers wait as long as an ingest has the lock, and what
-    /// writes run all the time is in the processor's caches.
     #[inline(never)]
     pub(crate) fn take_numbers(
         &self,

@@ -5,7 +5,6 @@
 //! - Slots `[head, tail)` are in flight; only the holder of the commit lock moves `tail`.
 //! - A slot's fields are written before it is handed out, and not again before `head` has passed it.
 //! - `head` passes a slot by its own writer's store while the slot is not marked done, by anyone's exchange once it is.
-//! - A slot's mark only grows; of a write that several may finish it is the only way.
 //!
 //! `loom_tests.rs` runs this code through every order in which threads can meet.
 
@@ -141,13 +140,6 @@ impl Pipeline {
             slot.done.store(ticket.0 + 1, Ordering::Release);
         }
         self.publish_all_done(is_oldest);
-    }
-
-    /// As [`finish`](Self::finish), where several threads may say so of one write, at any time, and none calls `finish`.
-    pub fn finish_among_others(&self, ticket: Ticket) {
-        // Whoever comes late leaves what a later write put there: the slot is handed out again once this was.
-        self.slot(ticket.0).done.fetch_max(ticket.0 + 1, Ordering::Release);
-        self.publish_all_done(false);
     }
 
     /// Publishes what can be, and wakes who waits for that, or for what was published before.

@@ -1,9 +1,8 @@
-//! A family's queue as it is to be. Made before the commit lock is taken, for which writers wait: memory is asked for, and a
-//! line touched for each entry, of which few are in the processor's caches.
+//! A family's queue as it is to be. Made under the state lock, before the commit lock is taken: allocations and the lines of
+//! the queue's entries are cold there, and writers would wait for them.
 //!
-//! It is put in place in three steps. Under the commit lock writers are turned away from the memtable that is to be sealed.
-//! Then it is shown to readers, and to writers the memtable that follows: they wait for that, so whoever does may do it. Last
-//! comes what jobs go by, which the state lock guards.
+//! Under the commit lock the view is installed, a few stores; the family's state, by which jobs go, follows under the state
+//! lock.
 
 use std::sync::Arc;
 
@@ -16,11 +15,11 @@ use crate::read::view::{NextView, ReadView};
 use crate::write::logs::ActiveLog;
 use crate::write::pipeline::LogPosition;
 
-/// To be put in place, if at all, while the state lock is held that it was made under; what it took the place of is in it
-/// then. To be dropped off the locks.
+/// To be put in place, if at all, while the state lock is held under which it was made; afterwards it holds what it replaced.
+/// Dropped off the locks.
 pub(crate) struct Staged {
     queue: Vec<Arc<dyn Flushable>>,
-    view: Arc<NextView>,
+    view: NextView,
 }
 
 /// Where a memtable ends and the next one begins.
@@ -46,40 +45,34 @@ impl Staged {
         let queue: Vec<_> = entries.chain(sealed).chain(family.queue.iter().cloned()).collect();
         let mutable = next.unwrap_or(&family.mutable).clone();
         let view = ReadView::new(mutable, queue.clone(), family.version.clone());
-        let view = Arc::new(NextView::new(family.family.view_full(), view));
-        Staged { queue, view }
+        Staged { queue, view: NextView::new(family.family.view_full(), view) }
     }
 
-    pub fn view(&self) -> &Arc<NextView> {
-        &self.view
+    /// The memtable that is mutable once this is in place.
+    pub fn mutable(&self) -> &QueuedMemtable {
+        &self.view.next().mutable
     }
 
     pub fn keeps_mutable(&self) -> bool {
         self.view.keeps_mutable()
     }
 
-    /// Has no write that takes a number from now on go to the memtable that is to be sealed. Under the commit lock.
-    #[inline]
-    pub fn turn_writers_away(&self, family: &Family) {
+    /// Under the commit lock. Has readers find the view before any number is published that needs it (V1), and writers that
+    /// take a number from now on go to its memtable; seals the one before.
+    pub fn install(&mut self, family: &Family, seam: &Seam<'_>) {
         if !self.keeps_mutable() {
-            family.set_mutable(&self.view.next().mutable);
+            let next = &self.view.next().mutable;
+            next.begin_after(seam.last);
+            self.view.present().mutable.seal_at(seam.before, seam.logged_through, seam.log);
+            family.set_mutable(next);
         }
+        self.view.announce();
     }
 
-    /// Has the family's state follow what readers were [shown](show).
+    /// Has the family's state follow what was [installed](Self::install).
     pub fn follow(&mut self, family: &mut FamilyState) {
         family.mutable = self.view.next().mutable.clone(); // the one before is in the view before
         std::mem::swap(&mut family.queue, &mut self.queue);
         family.keep_announced(self.view.next().clone());
     }
-}
-
-/// Has readers find a view, and writers its memtable, before any number that needs it is published (V1). However many do this
-/// with the same seam, and however late: it comes to the same.
-pub(crate) fn show(view: &NextView, seam: &Seam<'_>) {
-    if !view.keeps_mutable() {
-        view.next().mutable.begin_after(seam.last);
-        view.present().mutable.seal_at(seam.before, seam.logged_through, seam.log);
-    }
-    view.announce();
 }

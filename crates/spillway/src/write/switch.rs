@@ -14,9 +14,10 @@ use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
 use crate::space::Needs;
 use crate::write::admission::stalled;
+use crate::write::commit::Unfinished;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::staged::{self, Seam, Staged};
+use crate::write::staged::{Seam, Staged};
 use crate::write::stall::StallCause;
 
 impl Core {
@@ -123,8 +124,7 @@ impl Core {
         let commit = self.commit.lock();
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
         let (last, logged_through) = (commit.last_seq, self.pipeline.entered_log());
-        staged.turn_writers_away(&family.family);
-        staged::show(staged.view(), &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
+        staged.install(&family.family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
         drop(commit);
         staged.follow(family);
         (staged, [settled, family.settle_view()])
@@ -193,6 +193,7 @@ impl Core {
     /// pipeline, so that it is published before anything in `next` is.
     pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
         let backoff = Backoff::new();
+        let mut unfinished = Unfinished::new(self);
         let mut commit = self.commit.lock();
         while !self.pipeline.has_room() && !commit.closed {
             MutexGuard::unlocked(&mut commit, || backoff.snooze());
@@ -204,16 +205,18 @@ impl Core {
         let full = commit.log.take();
         let end = full.and_then(|full| full.file.seal().map(|reservation| (full, reservation)));
         let base = end.as_ref().map_or(0, |(full, _)| full.end());
-        let ticket = end.as_ref().map(|_| self.pipeline.enter(commit.last_seq, base, &[]));
+        if end.is_some() {
+            unfinished.hold(self.pipeline.enter(commit.last_seq, base, &[]));
+        }
         next.start_at(base);
         self.logs.note_current(&next, commit.last_seq);
         commit.log = Some(next);
         drop(commit);
-        if let (Some((full, reservation)), Some(ticket)) = (end, ticket) {
+        if let Some((full, reservation)) = end {
             full.note_published(self.pipeline.published_log());
             let ended = self.logs.append(&full, &reservation, RecordKind::End, &[]);
-            ended.inspect_err(|e| self.fail_numbered(e))?;
-            self.pipeline.finish(ticket);
+            ended.inspect_err(|e| self.fail(e))?;
+            unfinished.finish();
         }
         Ok(())
     }

@@ -160,10 +160,6 @@ impl Vfs for RealVfs {
         std::thread::sleep(time);
     }
 
-    fn processor(&self) -> Option<usize> {
-        Some(rustix::thread::sched_getcpu())
-    }
-
     fn random_u64(&self) -> u64 {
         let mut bytes = [0; 8];
         let got = retry_on_intr(|| getrandom(&mut bytes, GetRandomFlags::empty()));

@@ -173,26 +173,6 @@ fn loom_a_failed_write_wakes_everyone_and_hides_what_is_younger() {
     });
 }
 
-/// Two say that one write is done, each at any time, beside writes that take its place in the ring.
-#[test]
-fn loom_a_write_that_two_finish_is_published_once() {
-    model(2, || {
-        let world = World::<3>::new();
-        let (shared, seq) = world.enter();
-        let finishers = [(); 2].map(|()| {
-            let world = world.clone();
-            thread::spawn(move || {
-                world.insert(seq);
-                world.pipeline.finish_among_others(shared);
-            })
-        });
-        world.write();
-        world.write();
-        join(finishers);
-        world.check_all_published();
-    });
-}
-
 /// While a slot is used again, by another thread than published its last write, every write numbered before a look is
 /// shown or inserted, and nothing is shown that no write ever touched.
 #[test]

@@ -24,22 +24,6 @@ fn visibility_advances_in_order_whatever_the_order_of_finishing() {
 }
 
 #[test]
-fn who_says_late_that_a_write_is_done_changes_nothing_of_what_took_its_place() {
-    let pipeline = Pipeline::new(SeqNo(0));
-    let ring = IN_FLIGHT_MAX as u64;
-    let enter = |seq: u64| pipeline.enter(SeqNo(seq), seq, &[]);
-    let shared = enter(1);
-    pipeline.finish_among_others(shared);
-    assert_eq!(pipeline.visible(), SeqNo(1));
-    (2..ring).for_each(|seq| pipeline.finish(enter(seq)));
-    let (older, in_its_place) = (enter(ring), enter(ring + 1));
-    pipeline.finish(in_its_place); // marked: it is not the oldest
-    pipeline.finish_among_others(shared);
-    pipeline.finish(older);
-    assert_eq!(pipeline.visible(), SeqNo(ring + 1));
-}
-
-#[test]
 fn writes_without_a_log_record_leave_the_published_position_alone() {
     let pipeline = Pipeline::new(SeqNo(0));
     let tickets = [(1, 100), (2, 0), (3, 0)].map(|(seq, log_end)| pipeline.enter(SeqNo(seq), log_end, &[]));
