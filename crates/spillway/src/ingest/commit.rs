@@ -5,12 +5,13 @@
 //! The log record is there in every mode: what others wrote later, and may have read from the tables, must not survive a
 //! crash without them (D2).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, FamilyId, Result, SeqNo};
 use log::{PAYLOAD_BYTES_MAX, RecordKind};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::latch::LatchGuard;
 use super::levels::HeldEntries;
@@ -25,7 +26,8 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::write::admission::Waiter;
 use crate::write::batch::{self, WriteBatch};
-use crate::write::join::{JoinRequest, Joined, Joining};
+use crate::write::commit::{Commit, Committed};
+use crate::write::flushables::NewFlushable;
 use crate::write::options::WriteOptions;
 use crate::write::record::Record;
 
@@ -34,8 +36,8 @@ struct Ingest {
     shape: IngestShape,
     /// Of what comes along, not of tables.
     batch_numbers: u64,
-    record: Record,
-    joining: Vec<Joining>,
+    record: Record<'static>,
+    flushables: Vec<NewFlushable>,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
 }
 
@@ -100,38 +102,38 @@ impl Core {
         let start = self.context.vfs.now();
         let since = |start: Duration| self.context.vfs.now().saturating_sub(start);
         self.wait_for_ingest_room(prepared)?;
-        let mut ingest = self.ingest_of(prepared, batch)?;
+        let ingest = self.ingest_of(prepared, batch)?;
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
         let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
-        let mut joined = self.join_ingest(&mut ingest, latch, &prepared.options)?;
-        prepared.keep(); // from here on the log may name them
-        // Until it is published later writes wait to be visible: whatever can come after that does.
-        self.log_joined(&mut joined, Some(&ingest.record))?;
-        report.note_joined(&joined, ingest.joining.len(), self.context.vfs.now());
-        let (given, begins_wait) = (joined.given, joined.begins_wait);
+        let (shape, entries) = (ingest.shape, ingest.entries.clone());
+        let mut commit = ingest.into_commit(latch, &prepared.options);
+        let committed = self.commit_keeping(&mut commit, prepared);
+        let families: Vec<FamilyId> = commit.flushables.iter().map(|flushable| flushable.family.id()).collect();
+        self.give_back_successors(&mut commit.flushables);
+        drop(commit);
+        let committed = committed?;
+        report.note_committed(&committed, families.len());
+        let given = committed.given;
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
-        self.end_join(joined, ingest.joining.iter().map(|joining| joining.family.id()));
-        self.give_back_fresh(&mut ingest.joining);
-        for (_, queued) in &ingest.entries {
+        for (_, queued) in &entries {
             queued.layers(); // made here, where no lock is held
         }
-        self.pipeline.wait_visible(given.last)?;
         let start = self.context.vfs.now();
         self.sync_write(given.log_end)?;
         report.synced_in = since(start);
         // Not before: a flush would want the same log synced, and be waited for.
-        if self.joined_wants_flush(ingest.joining.iter().map(|joining| joining.family.id())) {
+        if self.joined_wants_flush(families.iter().copied()) {
             self.state_changed.notify_all();
         }
-        if report.above > 0 || begins_wait {
+        if report.above > 0 || committed.begins_wait {
             self.upkeep.raise_soon(); // for the next spare, and for when the wait is over
         }
-        prepared.write_numbers(SeqNo(given.before.0 + 1), ingest.shape).inspect_err(|e| self.fail(e))?;
+        prepared.write_numbers(SeqNo(given.before.0 + 1), shape).inspect_err(|e| self.fail(e))?;
         if let Some((held, gate)) = held {
             let start = self.context.vfs.now();
             let placed = self.give_levels(&held)?;
@@ -140,6 +142,13 @@ impl Core {
             placed.iter().for_each(|event| self.context.notify(event));
         }
         Ok(())
+    }
+
+    /// Keeps the prepared tables from when the log may name them.
+    fn commit_keeping(&self, commit: &mut Commit<'_>, prepared: &mut PreparedIngest) -> Result<Committed> {
+        let numbered = self.number(commit)?;
+        prepared.keep();
+        self.apply(commit, numbered)
     }
 
     /// Back-pressure, before anything is locked or numbered.
@@ -156,7 +165,7 @@ impl Core {
         let shape = record.shape();
         let logged = record_in_log(&record, batch)?;
         let batch_numbers = batch.map_or(0, |batch| u64::from(batch.count()));
-        let mut ingest = Ingest { shape, batch_numbers, record: logged, joining: Vec::new(), entries: Vec::new() };
+        let mut ingest = Ingest { shape, batch_numbers, record: logged, flushables: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
             // Who has a number written into the file wants the file.
@@ -166,10 +175,11 @@ impl Core {
             let coverage = Some(Coverage::of(&family.order().user, share));
             let (family, entries) = (family.clone(), vec![queued.clone() as _]);
             ingest.entries.push((family.clone(), queued));
-            ingest.joining.push(Joining { family, entries, touched: Vec::new(), coverage, fresh: None, met: None });
+            let (touched, successor) = (Vec::new(), None);
+            ingest.flushables.push(NewFlushable { family, entries, touched, coverage, successor, met: None });
         }
         if let Some(batch) = batch {
-            self.add_batch(batch, shape.numbers, (&mut ingest.joining, &prepared.options))?;
+            self.add_batch(batch, shape.numbers, (&mut ingest.flushables, &prepared.options))?;
         }
         Ok(ingest)
     }
@@ -180,20 +190,21 @@ impl Core {
         &self,
         batch: &WriteBatch,
         numbers_before: u64,
-        (joining, options): (&mut Vec<Joining>, &IngestOptions),
+        (flushables, options): (&mut Vec<NewFlushable>, &IngestOptions),
     ) -> Result<()> {
         for of_batch in self.index_batch(batch, numbers_before, &writing(options))? {
-            match joining.iter_mut().find(|joining| joining.family.id() == of_batch.family.id()) {
-                Some(joining) => {
-                    joining.entries.extend(of_batch.entries);
-                    joining.touched.extend(of_batch.touched);
-                    joining.touched.extend(joining.coverage.take().map(Coverage::into_spans).unwrap_or_default());
+            match flushables.iter_mut().find(|flushable| flushable.family.id() == of_batch.family.id()) {
+                Some(flushable) => {
+                    flushable.entries.extend(of_batch.entries);
+                    flushable.touched.extend(of_batch.touched);
+                    flushable.touched.extend(flushable.coverage.take().map(Coverage::into_spans).unwrap_or_default());
                 }
-                None => joining.push(of_batch),
+                None => flushables.push(of_batch),
             }
         }
         // Here, where no gate and no latch keeps writers out.
-        joining.iter_mut().filter(|joining| joining.coverage.is_none()).try_for_each(|joining| self.make_fresh(joining))
+        let mut above = flushables.iter_mut().filter(|flushable| flushable.coverage.is_none());
+        above.try_for_each(|flushable| self.make_successor(flushable))
     }
 
     /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
@@ -206,32 +217,30 @@ impl Core {
             (family.clone(), Coverage::of(&family.order().user, entry.share()))
         };
         let covered: Vec<_> = ingest.entries.iter().map(coverage_of).collect();
-        let way = self.make_way(&ingest.joining, &covered, options)?;
+        let way = self.make_way(&ingest.flushables, &covered, options)?;
         let mut held = self.hold_entries(ingest.entries.clone())?;
         self.check_levels(&mut held, options)?;
         Ok(Some(AtOnce { way, held }))
     }
+}
 
-    fn join_ingest(
-        &self,
-        ingest: &mut Ingest,
-        latch: Option<&LatchGuard<'_>>,
-        options: &IngestOptions,
-    ) -> Result<Joined<'_>> {
-        self.join_queues(JoinRequest {
-            numbers: ingest.shape.numbers + ingest.batch_numbers,
-            record: Some(&ingest.record),
-            joining: &mut ingest.joining,
-            bounds: &[],
+impl Ingest {
+    fn into_commit<'a>(self, latch: Option<&'a LatchGuard<'a>>, options: &IngestOptions) -> Commit<'a> {
+        Commit {
+            record: Some(self.record),
+            count: self.shape.numbers + self.batch_numbers,
+            entries: None,
+            flushables: self.flushables,
+            bounds: SmallVec::new(),
+            own_log: None,
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
             latch,
-            noted: None,
-        })
+        }
     }
 }
 
 /// What an ingest leaves in the log, with the batch that comes along.
-fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Record> {
+fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Record<'static>> {
     let mut payload = record.encode();
     let mut numbers = smallvec![(0, 1)]; // it begins with its first number
     check_record_bytes(payload.len() + batch.map_or(0, WriteBatch::len))?;
@@ -240,7 +249,7 @@ fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Re
         payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
         payload.extend_from_slice(batch.body());
     }
-    Ok(Record { kind: RecordKind::Ingest, payload, numbers })
+    Ok(Record { kind: RecordKind::Ingest, payload: Cow::Owned(payload), numbers })
 }
 
 /// How a write would be admitted that may wait for no more than the ingest.
@@ -310,19 +319,19 @@ mod tests {
         options.db.log_backing = LogBacking::Pwrite;
         let db = Db::open("/db", &options).expect("a new database");
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
-        let mut ingest = db.core().ingest_of(&prepared, None).expect("indexed");
         let core = db.core();
-        let mut joined = core.join_ingest(&mut ingest, None, &IngestOptions::default()).expect("nothing is in its way");
+        let ingest = core.ingest_of(&prepared, None).expect("indexed");
+        let mut commit = ingest.into_commit(None, &IngestOptions::default());
+        let numbered = core.number(&mut commit).expect("nothing is in its way");
         prepared.keep();
         std::thread::scope(|scope| {
             let db = &db;
             let put = scope.spawn(move || db.put(&db.default_family(), b"later", b"value", &WriteOptions::default()));
-            while !db.default_family().view().mutable.memtable().entries() == 0 {
+            while db.default_family().view().mutable.memtable().entries() == 0 {
                 std::thread::yield_now(); // until the writer waits to be visible
             }
             faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
-            core.log_joined(&mut joined, Some(&ingest.record)).expect_err("its record is not written");
-            drop(joined);
+            assert!(core.apply(&commit, numbered).is_err(), "its record is not written");
             let error = put.join().expect("no panic").expect_err("it would never be visible");
             assert!(matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Io), "{error}");
         });
@@ -340,7 +349,7 @@ mod tests {
             let mut batch = WriteBatch::new();
             families.iter().for_each(|family| batch.put(family.id(), b"key", b"beside"));
             let ingest = db.core().ingest_of(&prepared, Some(&batch)).expect("indexed");
-            ingest.joining.iter().map(|joining| joining.fresh.is_some()).collect::<Vec<_>>()
+            ingest.flushables.iter().map(|flushable| flushable.successor.is_some()).collect::<Vec<_>>()
         };
         assert_eq!(fresh_of(&[&other]), [false, true]);
         assert_eq!(fresh_of(&[&db.default_family()]), [true]);

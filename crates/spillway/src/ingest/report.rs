@@ -12,7 +12,7 @@ use super::prepare::PreparedIngest;
 use crate::core::Core;
 use crate::family::Family;
 use crate::version::table_file::FileMeta;
-use crate::write::join::Joined;
+use crate::write::commit::Committed;
 
 /// The way that an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,12 +99,11 @@ impl IngestReport {
         }
     }
 
-    /// `logged_at` is when it was in the log, and did not keep later writes from being visible any more.
-    pub(super) fn note_joined(&mut self, joined: &Joined<'_>, families: usize, logged_at: Duration) {
-        (self.first, self.last) = (SeqNo(joined.given.before.0 + 1), joined.given.last);
-        (self.under, self.above) = (joined.under, families - joined.under);
-        self.locked_for = joined.lock.locked_for;
-        self.held_up_for = logged_at.saturating_sub(joined.lock.joined_at);
+    pub(super) fn note_committed(&mut self, committed: &Committed, families: usize) {
+        (self.first, self.last) = (SeqNo(committed.given.before.0 + 1), committed.given.last);
+        (self.under, self.above) = (committed.under, families - committed.under);
+        self.locked_for = committed.lock.locked_for;
+        self.held_up_for = committed.lock.published_at.saturating_sub(committed.lock.locked_at);
     }
 }
 

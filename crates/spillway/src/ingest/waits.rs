@@ -36,17 +36,23 @@ pub(crate) struct IngestWaits {
 }
 
 /// While an ingest holds the commit lock. Dropped before the lock is.
-pub(crate) struct LockHeld<'a>(&'a IngestWaits);
+pub(crate) struct LockHeld<'a> {
+    waits: &'a IngestWaits,
+    pub since: Duration,
+}
 
 impl LockHeld<'_> {
-    pub fn end(self, held_for: Duration) {
-        self.0.lock_held_nanos.fetch_add(nanos(held_for), Ordering::Relaxed);
+    /// Returns how long it was held.
+    pub fn end(self, now: Duration) -> Duration {
+        let held_for = now.saturating_sub(self.since);
+        self.waits.lock_held_nanos.fetch_add(nanos(held_for), Ordering::Relaxed);
+        held_for
     }
 }
 
 impl Drop for LockHeld<'_> {
     fn drop(&mut self) {
-        self.0.has_lock.store(false, Ordering::Relaxed);
+        self.waits.has_lock.store(false, Ordering::Relaxed);
     }
 }
 
@@ -59,9 +65,9 @@ impl IngestWaits {
     }
 
     /// Under the commit lock.
-    pub fn hold_lock(&self) -> LockHeld<'_> {
+    pub fn hold_lock(&self, since: Duration) -> LockHeld<'_> {
         self.has_lock.store(true, Ordering::Relaxed);
-        LockHeld(self)
+        LockHeld { waits: self, since }
     }
 
     pub fn report(&self) -> IngestWaitReport {
@@ -78,7 +84,7 @@ impl IngestWaits {
 }
 
 impl Core {
-    /// Takes the commit lock for a write.
+    /// Takes the commit lock for a commit.
     #[inline]
     pub(crate) fn lock_commit(&self) -> MutexGuard<'_, CommitState> {
         self.commit.try_lock().unwrap_or_else(|| {

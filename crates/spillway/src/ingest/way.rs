@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::space::Needs;
-use crate::write::join::Joining;
+use crate::write::flushables::NewFlushable;
 
 /// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
 const FLUSHES_OUTSIDE_MAX: usize = 3;
@@ -41,14 +41,14 @@ struct Met {
 
 impl Core {
     /// Sees to it that nothing in memory overlaps what is `covered`, and that nothing will as long as the way is kept, which
-    /// holds back others from all that `joining` touches.
+    /// holds back others from all that `flushables` touch.
     ///
     /// # Errors
     /// `InvalidArgument`: that takes a flush, or a number, and the options forbid it. `Busy`: it would have to wait, and
     /// the options forbid that. `Closed`, `ReadOnly`.
     pub(super) fn make_way(
         &self,
-        joining: &[Joining],
+        flushables: &[NewFlushable],
         covered: &[(Arc<Family>, Coverage)],
         options: &IngestOptions,
     ) -> Result<Way<'_>> {
@@ -58,7 +58,7 @@ impl Core {
             IngestMode::Flushable | IngestMode::Direct => 1,
         };
         let mut flushes = Flushes::default();
-        let mut latch = self.exclude_others(joining, options)?;
+        let mut latch = self.exclude_others(flushables, options)?;
         loop {
             let met = self.met_in_memory(covered)?;
             if met.is_empty() {
@@ -69,7 +69,7 @@ impl Core {
                 drop(latch);
                 flushes.outside += 1;
                 self.flush_met(&met)?;
-                latch = self.exclude_others(joining, options)?;
+                latch = self.exclude_others(flushables, options)?;
             } else {
                 check_may_block(options)?;
                 flushes.inside += 1;
@@ -79,11 +79,11 @@ impl Core {
     }
 
     /// Closes the gate for all writers, or latches what is touched.
-    fn exclude_others(&self, joining: &[Joining], options: &IngestOptions) -> Result<LatchGuard<'_>> {
+    fn exclude_others(&self, flushables: &[NewFlushable], options: &IngestOptions) -> Result<LatchGuard<'_>> {
         let go_on = || self.check_writable();
         let barrier = || drop(self.commit.lock());
         let closes_gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst);
-        let spans = || joining.iter().flat_map(Joining::keys).map(|keys| LatchSpan::of(&keys)).collect();
+        let spans = || flushables.iter().flat_map(NewFlushable::keys).map(|keys| LatchSpan::of(&keys)).collect();
         match (closes_gate, options.no_slowdown) {
             (true, false) => self.latches.acquire_all(&go_on, barrier),
             (false, false) => self.latches.acquire(spans(), &go_on, barrier),

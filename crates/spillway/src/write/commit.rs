@@ -1,31 +1,148 @@
-//! The life of a write: admitted, numbered, logged, inserted, published. Keeps S1-S3, C1-C4, D1.
+//! The commit path. A write, a large batch and an ingest are each a [`Commit`]; all go through [`Core::number`] and
+//! [`Core::apply`]:
+//!
+//! 1. admission, off the locks: room in memtables, clearance from range latches; whatever can fail or wait (C4);
+//! 2. under the commit lock, O(1) (C3): check, take numbers, log space and a place in the pipeline; a commit that brings
+//!    flushables also holds the state lock, and installs the views that it staged there (V1);
+//! 3. off the locks: append the record (C1, C2), insert the entries, publish in order (S2).
+//!
+//! Under the locks a commit either goes or names what is [`Missing`]; that is provided off the locks, and it tries again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
-use log::RecordKind;
 use memtable::Entry;
 use smallvec::SmallVec;
 
-use crate::core::{Core, FamilySet};
+use crate::core::{CommitState, Core, FamilySet, State};
 use crate::family::Family;
-use crate::ingest::latch::{Clearance, KeyRange};
+use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
-use crate::write::numbers::{Full, Taken};
+use crate::write::flushables::NewFlushable;
+use crate::write::given::Given;
+use crate::write::logs::ActiveLog;
+use crate::write::numbers::{Full, InLog, Taken};
 use crate::write::options::WriteOptions;
 use crate::write::pipeline::{KeyBounds, Ticket};
+use crate::write::record::Record;
+use crate::write::staged::{Seam, Staged};
 use crate::write::stall::StallCause;
 use crate::write::value_logs::Logged;
 
-/// Why a write could not be numbered just now; what it waits for is off the lock.
-enum Retry {
-    /// A memtable that room was reserved in is no longer mutable.
-    MemtableSwitched,
-    Full(Full),
-    /// There are range latches of which the write is not known to be clear.
-    Latched,
+/// Everything that takes sequence numbers.
+pub(crate) struct Commit<'a> {
+    /// What goes to the log; `None` where nothing is logged.
+    pub record: Option<Record<'a>>,
+    /// Sequence numbers that it takes.
+    pub count: u64,
+    /// What goes entry by entry into mutable memtables; `None` where all joins the queues as a whole.
+    pub entries: Option<Entries<'a>>,
+    /// What joins the queues as a whole.
+    pub flushables: Vec<NewFlushable>,
+    /// Key bounds, for others that look for unfinished writes that they overlap.
+    pub bounds: SmallVec<[KeyBounds; 2]>,
+    /// The log of its own that holds a large batch, and that the record names.
+    pub own_log: Option<&'a Arc<ActiveLog>>,
+    pub waiter: Waiter,
+    /// Latch over everything touched, with nothing of it in memory. All others wait for such latches.
+    pub latch: Option<&'a LatchGuard<'a>>,
+}
+
+/// A batch, with the memtables in which room is reserved for it.
+pub(crate) struct Entries<'a> {
+    pub batch: &'a WriteBatch,
+    pub parts: Parts<'a>,
+    pub options: &'a WriteOptions,
+}
+
+/// A commit that has numbers, and whose flushables stand in the queues. Dropped before it was [applied](Core::apply), it turns
+/// the database read-only (C4).
+pub(crate) struct Numbered<'a> {
+    pub given: Given,
+    space: Option<InLog>,
+    unfinished: Unfinished<'a>,
+    clearance: Clearance<'a>,
+    /// What the flushables replaced. Dropping it may free memory.
+    staged: Vec<Staged>,
+    /// A family's ingests began to wait for their flush.
+    begins_wait: bool,
+    lock: LockTimes,
+}
+
+/// What came of a commit.
+pub(crate) struct Committed {
+    pub given: Given,
+    /// Families in which flushables went under the mutable memtable.
+    pub under: usize,
+    /// A family's ingests began to wait for their flush.
+    pub begins_wait: bool,
+    /// Of an ingest.
+    pub lock: LockTimes,
+    /// Where the next record of its log begins; `None` where nothing was logged.
+    pub log: Option<InLog>,
+}
+
+/// How long an ingest had the commit lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LockTimes {
+    /// When it took the lock under which it was numbered.
+    pub locked_at: Duration,
+    /// Under the lock, in all attempts.
+    pub locked_for: Duration,
+    /// When it was in the log and published.
+    pub published_at: Duration,
+}
+
+/// What a commit lacks that only can be provided off the locks.
+pub(super) enum Missing {
+    /// A memtable in which room was reserved is no longer mutable.
+    Memtable,
+    /// Space in the current log.
+    Wal(Arc<ActiveLog>),
+    /// A place in the pipeline.
+    Slot,
+    /// There are range latches, and the commit is not known to be clear of them.
+    Latch,
+    /// The memtable above the flushable at this place.
+    Successor(usize),
+}
+
+impl From<Full> for Missing {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Pipeline => Missing::Slot,
+            Full::Log(log) => Missing::Wal(log),
+        }
+    }
+}
+
+impl<'a> Commit<'a> {
+    /// A batch whose entries go into mutable memtables.
+    fn of_batch(batch: &'a WriteBatch, parts: Parts<'a>, options: &'a WriteOptions) -> Self {
+        Commit {
+            record: (!options.disable_wal).then(|| Record::of_batch(batch)),
+            count: u64::from(batch.count()),
+            bounds: parts.iter().map(Part::bounds).collect(),
+            entries: Some(Entries { batch, parts, options }),
+            flushables: Vec::new(),
+            own_log: None,
+            waiter: Waiter::of_write(options),
+            latch: None,
+        }
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        self.record.as_ref().map(Record::len)
+    }
+
+    /// The keys touched, for the range latches.
+    fn keys(&self) -> SmallVec<[KeyRange<'_>; 2]> {
+        let of_entries = self.entries.iter().flat_map(|entries| entries.parts.iter().map(Part::keys));
+        of_entries.chain(self.flushables.iter().flat_map(NewFlushable::keys)).collect()
+    }
 }
 
 impl Core {
@@ -52,38 +169,21 @@ impl Core {
         if batch.len() as u64 > self.context.options.large_batch_bytes {
             return self.write_large(batch, &set, options);
         }
-        let mut parts = admission::summarise(batch, &set, options)?;
-        let mut unfinished = Unfinished::new(self);
-        let taken = self.number(batch, &mut parts, options)?;
-        unfinished.hold(taken.ticket);
-        let (first, last) = (taken.first(), taken.given.last);
-        let Taken { given, space, .. } = &taken;
-        if let Some((log, reservation)) = space {
-            let header = batch::header(first, batch.count());
-            log.note_published(self.pipeline.published_log());
-            let logged = self.logs.append(log, reservation, RecordKind::Batch, &[&header, batch.body()]);
-            logged.inspect_err(|e| self.fail(e))?;
+        let parts = admission::summarise(batch, &set, options)?;
+        let mut commit = Commit::of_batch(batch, parts, options);
+        let numbered = self.number(&mut commit)?;
+        let Committed { given, log, .. } = self.apply(&commit, numbered)?;
+        if let Some((log, at)) = &log {
+            self.mark_if_due(given.last, given.log_end, || log.position_behind(at));
         }
-        if options.disable_wal {
-            parts.iter().for_each(|part| part.family.note_unlogged());
+        if let Some(entries) = &commit.entries {
+            self.flush_written(&entries.parts, given.last, options)?;
         }
-        let logged = space.as_ref().map(|(log, at)| Logged {
-            log,
-            offset: at.payload_offset() + batch::HEADER_BYTES as u64,
-            body: batch.body(),
-        });
-        insert(batch, &parts, first, logged);
-        unfinished.finish();
-        self.pipeline.wait_visible(last)?;
-        if let Some((log, at)) = space {
-            self.mark_if_due(last, given.log_end, || log.position_behind(at));
-        }
-        self.flush_written(&parts, last, options)?;
         if options.sync {
             self.sync_write(given.log_end)?;
         }
         self.drive_if_inline();
-        Ok(last)
+        Ok(given.last)
     }
 
     /// What a batch without changes does: with `sync` all that was written before it survives power loss from then on, as
@@ -102,54 +202,187 @@ impl Core {
         Ok(last)
     }
 
-    /// Reserves memtable room and takes numbers, going back to admission as long as something is missing.
-    fn number(&self, batch: &WriteBatch, parts: &mut Parts<'_>, options: &WriteOptions) -> Result<Taken> {
+    /// Takes numbers for a commit, and has its flushables join the queues.
+    ///
+    /// # Errors
+    /// Nothing was done. Unused successors stay in the commit; the caller [gives them back](Self::give_back_successors).
+    pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'_>) -> Result<Numbered<'a>> {
         let backoff = Backoff::new();
         let mut clearance = Clearance::default();
+        let mut lock = LockTimes::default();
+        self.make_successors(commit)?;
         loop {
-            self.reserve_memtables(parts, &mut clearance, options)?;
-            match self.try_number((batch, options), parts, &clearance)? {
-                Ok(taken) => return Ok(taken),
-                Err(Retry::MemtableSwitched) => {}
-                Err(Retry::Latched) => {
-                    admission::release_views(parts);
-                    let keys: SmallVec<[KeyRange<'_>; 2]> = parts.iter().map(Part::keys).collect();
-                    clearance = self.clear_of_latches(&keys, Waiter::of_write(options))?;
+            if let Some(Entries { parts, options, .. }) = &mut commit.entries {
+                self.reserve_memtables(parts, &mut clearance, options)?;
+            }
+            let missing = match self.try_number(commit, &clearance, &mut lock)? {
+                Ok(numbered) => return Ok(Numbered { clearance, ..numbered }),
+                Err(missing) => missing,
+            };
+            match missing {
+                Missing::Memtable => {}
+                Missing::Successor(at) => {
+                    commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
                 }
-                Err(Retry::Full(Full::Log(log))) => {
+                Missing::Latch => {
+                    self.hold_nothing(commit); // for others, as long as this waits
+                    clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
+                }
+                Missing::Wal(log) => {
                     clearance.give_back_pass();
-                    self.roll_log(&log, batch.len() as u64)?;
+                    self.roll_log(&log, commit.record_bytes().unwrap_or(0) as u64)?;
                 }
-                Err(Retry::Full(Full::Pipeline)) => {
+                Missing::Slot => {
                     clearance.give_back_pass();
                     let start = self.context.vfs.now();
                     backoff.snooze();
                     self.stall.count_since(StallCause::Pipeline, start);
-                    self.check_writable()?;
                 }
             }
+            self.check_writable()?;
         }
     }
 
-    /// The whole of the commit lock: O(1) in everything but the number of families in the batch (C3).
-    fn try_number(
-        &self,
-        (batch, options): (&WriteBatch, &WriteOptions),
-        parts: &Parts<'_>,
+    /// Both locks, of which a commit without flushables takes the second only. The state lock keeps the queues as they were
+    /// staged; the commit lock makes the order of numbers the order in the queues (Q1).
+    fn try_number<'a>(
+        &'a self,
+        commit: &mut Commit<'_>,
         clearance: &Clearance<'_>,
-    ) -> Result<Result<Taken, Retry>> {
-        // Made before the lock is taken: under it they are only stored.
-        let bounds: SmallVec<[KeyBounds; 2]> = parts.iter().map(Part::bounds).collect();
-        let mut commit = self.lock_commit();
-        if !self.latches.lets_pass(clearance) {
-            return Ok(Err(Retry::Latched));
+        lock: &mut LockTimes,
+    ) -> Result<Result<Numbered<'a>, Missing>> {
+        let mut unfinished = Unfinished::new(self);
+        let mut staged = Vec::new(); // dropped behind the locks
+        let mut state = None;
+        if !commit.flushables.is_empty() {
+            let state = state.insert(self.state.lock());
+            if let Some(missing) = self.stage(&commit.flushables, state, &mut staged)? {
+                return Ok(Err(missing));
+            }
         }
-        if !parts.iter().all(Part::is_current) {
-            return Ok(Err(Retry::MemtableSwitched));
+        let mut end = self.lock_commit();
+        let held = (!commit.waiter.is_writer).then(|| self.ingest_waits.hold_lock(self.context.vfs.now()));
+        let taken = self.take(commit, clearance, &staged, &mut end)?;
+        if let Ok(taken) = &taken {
+            unfinished.hold(taken.ticket);
+            self.install_flushables(commit, &mut staged, &taken.given);
         }
-        let record_bytes = (!options.disable_wal).then(|| batch.len());
-        let taken = self.take_numbers(&mut commit, u64::from(batch.count()), record_bytes, &bounds)?;
-        Ok(taken.map_err(Retry::Full))
+        if let Some(held) = held {
+            lock.locked_at = held.since;
+            lock.locked_for += held.end(self.context.vfs.now());
+        }
+        drop(end);
+        let Taken { given, space, .. } = match taken {
+            Ok(taken) => taken,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let begins_wait =
+            state.is_some_and(|mut state| self.follow_flushables(commit, &mut staged, &mut state, lock.locked_at));
+        let (lock, clearance) = (*lock, Clearance::default());
+        Ok(Ok(Numbered { given, space, unfinished, clearance, staged, begins_wait, lock }))
+    }
+
+    /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
+    /// in everything but the number of families (C3).
+    fn take(
+        &self,
+        commit: &mut Commit<'_>,
+        clearance: &Clearance<'_>,
+        staged: &[Staged],
+        end: &mut CommitState,
+    ) -> Result<Result<Taken, Missing>> {
+        if commit.latch.is_none() && !self.latches.lets_pass(clearance) {
+            return Ok(Err(Missing::Latch));
+        }
+        if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
+            return Ok(Err(Missing::Memtable));
+        }
+        if commit.latch.is_none()
+            && let Some(at) = self.overlapping(&mut commit.flushables, staged)
+        {
+            return Ok(Err(Missing::Successor(at)));
+        }
+        let taken = self.take_numbers(end, commit.count, commit.record_bytes(), &commit.bounds)?;
+        Ok(taken.map_err(Missing::from))
+    }
+
+    /// Gives flushables their numbers, and installs the views that were staged: readers find the flushables before any number
+    /// is published that needs them (V1), and writers that take a number from now on go to the memtables above. Under the
+    /// commit lock: O(1) for each family (C3). The record is not appended yet: a recovery never finds it beside an image that
+    /// does not say that something else belongs to it.
+    fn install_flushables(&self, commit: &Commit<'_>, staged: &mut [Staged], given: &Given) {
+        if let Some(log) = commit.own_log {
+            self.logs.note_large(log, given.last);
+        }
+        if staged.is_empty() {
+            return;
+        }
+        let logged_through = self.pipeline.entered_log();
+        for (flushable, staged) in commit.flushables.iter().zip(staged) {
+            if staged.keeps_mutable() {
+                staged.mutable().memtable().mark_foreign();
+            }
+            flushable.entries.iter().for_each(|entry| entry.set_numbers(given));
+            // No number above those before the commit goes to the memtable under it.
+            let Given { before, last, .. } = *given;
+            staged.install(&flushable.family, &Seam { before, last, logged_through, log: None });
+        }
+    }
+
+    /// Has the families' state, by which jobs go, follow the views that were installed. Whether a family's ingests began to
+    /// wait for their flush.
+    fn follow_flushables(
+        &self,
+        commit: &mut Commit<'_>,
+        staged: &mut [Staged],
+        state: &mut State,
+        now: Duration,
+    ) -> bool {
+        let mut begins_wait = false;
+        for (flushable, staged) in commit.flushables.iter_mut().zip(staged) {
+            let family = flushable.state_in(state);
+            flushable.follow(staged, family);
+            if self.flushes_can_wait() && flushable.brings_ingest() {
+                begins_wait |= family.note_ingest(now);
+            }
+        }
+        begins_wait
+    }
+
+    /// Logs a commit that has numbers, inserts its entries and publishes it; returns once it is visible.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database takes no more writes.
+    pub(crate) fn apply(&self, commit: &Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
+        let Numbered { given, space, mut unfinished, clearance, mut staged, begins_wait, mut lock } = numbered;
+        if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
+            log.note_published(self.pipeline.published_log());
+            let numbers = record.numbers(&given);
+            let logged = self.logs.append(log, reservation, record.kind, &record.pieces(&numbers));
+            logged.inspect_err(|error| self.fail(error))?;
+        }
+        if let Some(entries) = &commit.entries {
+            entries.insert(&given, space.as_ref());
+        }
+        unfinished.finish();
+        drop(clearance);
+        if !commit.waiter.is_writer {
+            lock.published_at = self.context.vfs.now();
+        }
+        let under = staged.iter().filter(|staged| staged.keeps_mutable()).count();
+        if !staged.is_empty() {
+            self.exchange_views(&commit.flushables, &mut staged);
+        }
+        self.pipeline.wait_visible(given.last)?;
+        Ok(Committed { given, under, begins_wait, lock, log: space })
+    }
+
+    /// Lets go of what a commit holds of memtables, before a wait.
+    fn hold_nothing(&self, commit: &mut Commit<'_>) {
+        if let Some(entries) = &mut commit.entries {
+            admission::release_views(&mut entries.parts);
+        }
+        self.give_back_successors(&mut commit.flushables);
     }
 }
 
@@ -185,12 +418,24 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Inserts the batch's entries into the memtables that were reserved for them. Cannot fail (C4).
-fn insert(batch: &WriteBatch, parts: &Parts<'_>, first: SeqNo, logged: Option<Logged<'_>>) {
-    for part in parts {
-        let mut entries =
-            entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
-        part.memtable().insert_all(&mut entries, logged);
+impl Entries<'_> {
+    /// Inserts the entries into the memtables in which room is reserved for them. Cannot fail (C4).
+    fn insert(&self, given: &Given, space: Option<&InLog>) {
+        let Entries { batch, parts, options } = self;
+        if options.disable_wal {
+            parts.iter().for_each(|part| part.family.note_unlogged());
+        }
+        let logged = space.map(|(log, at)| Logged {
+            log,
+            offset: at.payload_offset() + batch::HEADER_BYTES as u64,
+            body: batch.body(),
+        });
+        let first = SeqNo(given.before.0 + 1);
+        for part in parts {
+            let mut entries =
+                entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
+            part.memtable().insert_all(&mut entries, logged);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! So it is written to a log of its own and indexed as a flushable of its own *before* it takes numbers; then a small
 //! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
@@ -15,9 +16,8 @@ use crate::flush::held::HeldMemtable;
 use crate::flush::rebased::RebasedMemtable;
 use crate::write::admission::{self, Part, Waiter};
 use crate::write::batch::{self, WriteBatch};
-use crate::write::commit::entries_of;
-use crate::write::given::Joins;
-use crate::write::join::{JoinRequest, Joined, Joining};
+use crate::write::commit::{Commit, Committed, entries_of};
+use crate::write::flushables::NewFlushable;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
 use crate::write::record::Record;
@@ -82,19 +82,13 @@ impl Core {
         }
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
-        let joining = self.joining_of(batch, &parts, memtables);
-        let record = file.as_ref().map(|file| record_of(batch, &parts, file));
-        let change = LargeChange { batch, parts: &parts, file: file.as_ref(), record: record.as_ref() };
-        let joined = joining.and_then(|joining| self.commit_large(&change, joining, options));
-        if let (Err(_), Some(file)) = (&joined, &file) {
+        let mut commit = self.large_commit(batch, &parts, (memtables, file.as_ref()), options);
+        let numbered = commit.as_mut().map_err(|error| error.clone()).and_then(|commit| self.number(commit));
+        if let (Err(_), Some(file)) = (&numbered, &file) {
             self.logs.discard(file); // no record names it
         }
-        let mut joined = joined?;
-        self.log_joined(&mut joined, record.as_ref())?;
-        let given = joined.given;
-        self.end_join(joined, parts.iter().map(|part| part.family.id()));
+        let Committed { given, .. } = self.apply(&commit?, numbered?)?;
         let last = given.last;
-        self.pipeline.wait_visible(last)?;
         self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
             self.flush_for_log_limit(0); // the current log may be long in filling up
@@ -118,21 +112,29 @@ impl Core {
         Ok(memtables)
     }
 
-    /// What takes long besides the batch's own log: its memtables, filled.
-    fn joining_of(&self, batch: &WriteBatch, parts: &[Part<'_>], memtables: Vec<HeldMemtable>) -> Result<Vec<Joining>> {
+    /// Fills the memtables, which takes long, and makes those above them.
+    fn large_commit<'a>(
+        &self,
+        batch: &'a WriteBatch,
+        parts: &[Part<'_>],
+        (memtables, file): (Vec<HeldMemtable>, Option<&'a Arc<ActiveLog>>),
+        options: &WriteOptions,
+    ) -> Result<Commit<'a>> {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
-            let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, 0)];
-            let fresh = Some(self.make_memtable(part.family, 0)?);
-            Ok(Joining {
-                family: part.family.clone(),
-                entries,
-                touched: vec![part.keys().to_span()],
-                coverage: None,
-                fresh,
-                met: None,
-            })
+            let mut flushable = NewFlushable::of_batch(part, indexed(batch, part.family.id(), held, 0));
+            flushable.successor = Some(self.make_memtable(part.family, 0)?);
+            Ok(flushable)
         };
-        parts.iter().zip(memtables).map(of_part).collect()
+        Ok(Commit {
+            record: file.map(|file| record_of(batch, parts, file)),
+            count: u64::from(batch.count()),
+            entries: None,
+            flushables: parts.iter().zip(memtables).map(of_part).collect::<Result<_>>()?,
+            bounds: parts.iter().map(Part::bounds).collect(),
+            own_log: file,
+            waiter: Waiter::of_write(options),
+            latch: None,
+        })
     }
 
     /// Indexes a batch that joins queues with something else of the same change, which takes `numbers_before` first.
@@ -144,7 +146,7 @@ impl Core {
         batch: &WriteBatch,
         numbers_before: u64,
         options: &WriteOptions,
-    ) -> Result<Vec<Joining>> {
+    ) -> Result<Vec<NewFlushable>> {
         let set = self.families.load();
         let mut parts = admission::summarise(batch, &set, options)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
@@ -154,9 +156,7 @@ impl Core {
         }
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
-            let entries: Vec<Arc<dyn Joins>> = vec![indexed(batch, part.family.id(), held, numbers_before)];
-            let touched = vec![part.keys().to_span()];
-            Joining { family: part.family.clone(), entries, touched, coverage: None, fresh: None, met: None }
+            NewFlushable::of_batch(part, indexed(batch, part.family.id(), held, numbers_before))
         };
         Ok(parts.iter().zip(memtables).map(of_part).collect())
     }
@@ -168,38 +168,6 @@ impl Core {
         fill(&log, batch).inspect_err(|_| self.logs.discard(&log))?; // no record will name it
         Ok(log)
     }
-
-    /// Takes numbers, and puts the batch's memtables on top of each family's queue, fresh mutable ones above them.
-    fn commit_large(
-        &self,
-        change: &LargeChange<'_>,
-        mut joining: Vec<Joining>,
-        options: &WriteOptions,
-    ) -> Result<Joined<'_>> {
-        let bounds: Vec<_> = change.parts.iter().map(Part::bounds).collect();
-        self.join_queues(JoinRequest {
-            joining: &mut joining,
-            numbers: u64::from(change.batch.count()),
-            record: change.record,
-            bounds: &bounds,
-            waiter: Waiter::of_write(options),
-            latch: None,
-            noted: Some(&|given| {
-                if let Some(file) = change.file {
-                    self.logs.note_large(file, given.last);
-                }
-            }),
-        })
-    }
-}
-
-/// A large batch that is about to take numbers.
-struct LargeChange<'a> {
-    batch: &'a WriteBatch,
-    parts: &'a [Part<'a>],
-    /// The log of its own, and the record that names it; `None` where it is not logged.
-    file: Option<&'a Arc<ActiveLog>>,
-    record: Option<&'a Record>,
 }
 
 /// Appends the batch to a log of its own, ends that, and syncs it.
@@ -216,11 +184,11 @@ fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
 }
 
 /// The record that commits a batch, but for its number.
-fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record {
+fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record<'static> {
     let families = parts.iter().map(|part| part.family.id()).collect();
     let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
     // It begins with its first number.
-    Record { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] }
+    Record { kind: RecordKind::LargeBatch, payload: Cow::Owned(record.encode()), numbers: smallvec![(0, 1)] }
 }
 
 /// A memtable that has room for a batch's part in a family, filled with it.

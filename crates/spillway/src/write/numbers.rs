@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, Result};
 use log::Reservation;
 
 use crate::core::{CommitState, Core};
@@ -19,12 +19,6 @@ pub(crate) struct Taken {
     pub ticket: Ticket,
     /// `None` where it has no record.
     pub space: Option<InLog>,
-}
-
-impl Taken {
-    pub fn first(&self) -> SeqNo {
-        SeqNo(self.given.before.0 + 1)
-    }
 }
 
 /// Why a change cannot take numbers just now. Nothing was taken.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::SeqNo;
 
-use crate::core::FamilyState;
+use crate::core::{FamilyState, OldViews};
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::read::view::{NextView, ReadView};
@@ -20,6 +20,8 @@ use crate::write::pipeline::LogPosition;
 pub(crate) struct Staged {
     queue: Vec<Arc<dyn Flushable>>,
     view: NextView,
+    /// Views that were exchanged for the present one.
+    _exchanged: Option<OldViews>,
 }
 
 /// Where a memtable ends and the next one begins.
@@ -37,15 +39,16 @@ pub(crate) struct Seam<'a> {
 impl Staged {
     /// `entries`, youngest first, above the family's queue: under its mutable memtable, or over it and under `next`.
     pub fn new(
-        family: &FamilyState,
+        family: &mut FamilyState,
         entries: impl Iterator<Item = Arc<dyn Flushable>>,
         next: Option<&Arc<QueuedMemtable>>,
     ) -> Self {
+        let _exchanged = family.settle_view();
         let sealed = next.map(|_| family.mutable.clone() as Arc<dyn Flushable>);
         let queue: Vec<_> = entries.chain(sealed).chain(family.queue.iter().cloned()).collect();
         let mutable = next.unwrap_or(&family.mutable).clone();
         let view = ReadView::new(mutable, queue.clone(), family.version.clone());
-        Staged { queue, view: NextView::new(family.family.view_full(), view) }
+        Staged { queue, view: NextView::new(family.family.view_full(), view), _exchanged }
     }
 
     /// The memtable that is mutable once this is in place.

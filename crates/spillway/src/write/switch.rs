@@ -118,8 +118,7 @@ impl Core {
 
     /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
     #[must_use = "drop what was replaced off the lock"]
-    fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, [Option<OldViews>; 2]) {
-        let settled = family.settle_view();
+    fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, Option<OldViews>) {
         let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.commit.lock();
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
@@ -127,7 +126,7 @@ impl Core {
         staged.install(&family.family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
         drop(commit);
         staged.follow(family);
-        (staged, [settled, family.settle_view()])
+        (staged, family.settle_view())
     }
 
     /// Seals a family's mutable memtable if it holds anything; returns the number through which it must be flushed so
