@@ -36,7 +36,7 @@ use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
-use crate::write::memory::MemtableMemory;
+use crate::write::memory::MemoryBudget;
 
 mod adoption;
 mod beside;
@@ -245,7 +245,7 @@ impl<'a> Opening<'a> {
             memtable_ids: AtomicU64::new(0),
             memtables: MemtableMaking {
                 background: tasks.as_background(),
-                memory: MemtableMemory::new(options.db.db_write_buffer_size),
+                memory: MemoryBudget::new(options.db.db_write_buffer_size),
                 images: (!options.read_only).then(|| {
                     let leaves_values = options.db.memtable_as_log_index;
                     ImageNames::new(vfs.clone(), (dir, &db_id), numbers, recovered.fenced, leaves_values)

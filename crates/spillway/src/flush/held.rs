@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memtable::{Background, Conversion, Memtable};
 
 use crate::flush::images::ImageNames;
-use crate::write::memory::{Charge, MemtableMemory};
+use crate::write::memory::{Charge, MemoryBudget};
 
 /// What memtables are made with.
 #[derive(Clone)]
 pub struct MemtableMaking {
     pub background: Background,
-    pub memory: Arc<MemtableMemory>,
+    pub memory: Arc<MemoryBudget>,
     /// `None` where no memtable becomes a table.
     pub images: Option<Arc<ImageNames>>,
 }
@@ -21,7 +21,7 @@ pub struct MemtableMaking {
 impl MemtableMaking {
     /// Without a limit or a thread.
     pub fn inline() -> Self {
-        MemtableMaking { background: Background::inline(), memory: MemtableMemory::new(0), images: None }
+        MemtableMaking { background: Background::inline(), memory: MemoryBudget::new(0), images: None }
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_charge_goes_with_the_memtable_though_a_waiting_writer_knows_it() {
-        let making = MemtableMaking { memory: MemtableMemory::new(1 << 20), ..MemtableMaking::inline() };
+        let making = MemtableMaking { memory: MemoryBudget::new(1 << 20), ..MemtableMaking::inline() };
         let factory = memtable::factory_from_option_string("skip_list").expect("known");
         let config = MemtableConfig::new(InternalOrder::default(), FamilyId::DEFAULT, 1 << 16);
         let held = HeldMemtable::new(factory.create(&config).expect("memory"), 1 << 16, &making);

@@ -107,9 +107,8 @@ impl Core {
         report.waited_for = since(start);
         // Not before the waits, which may have been long.
         prepared.check_still_wanted()?;
-        let latch = at_once.as_ref().map(|at_once| &at_once.way.latch);
         let (shape, entries) = (ingest.shape, ingest.entries.clone());
-        let mut commit = ingest.into_commit(latch, &prepared.options);
+        let mut commit = ingest.into_commit(at_once.is_some(), &prepared.options);
         let committed = self.commit_keeping(&mut commit, prepared);
         let families: Vec<FamilyId> = commit.flushables.iter().map(|flushable| flushable.family.id()).collect();
         self.give_back_successors(&mut commit.flushables);
@@ -225,7 +224,8 @@ impl Core {
 }
 
 impl Ingest {
-    fn into_commit<'a>(self, latch: Option<&'a LatchGuard<'a>>, options: &IngestOptions) -> Commit<'a> {
+    /// `is_latched`: the caller holds a latch over everything touched, with nothing of it in memory.
+    fn into_commit<'a>(self, is_latched: bool, options: &IngestOptions) -> Commit<'a> {
         Commit {
             record: Some(self.record),
             count: self.shape.numbers + self.batch_numbers,
@@ -234,7 +234,8 @@ impl Ingest {
             bounds: SmallVec::new(),
             own_log: None,
             waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
-            latch,
+            conflicts: None,
+            is_latched,
         }
     }
 }
@@ -321,7 +322,7 @@ mod tests {
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
         let core = db.core();
         let ingest = core.ingest_of(&prepared, None).expect("indexed");
-        let mut commit = ingest.into_commit(None, &IngestOptions::default());
+        let mut commit = ingest.into_commit(false, &IngestOptions::default());
         let numbered = core.number(&mut commit).expect("nothing is in its way");
         prepared.keep();
         std::thread::scope(|scope| {

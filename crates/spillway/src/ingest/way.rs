@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result, SeqNo};
 
-use super::latch::{LatchGuard, LatchSpan};
+use super::latch::LatchGuard;
 use super::options::{IngestMode, IngestOptions};
 use super::overlap::Coverage;
 use crate::core::Core;
 use crate::family::Family;
 use crate::flush::flushable::Flushable;
 use crate::space::Needs;
+use crate::write::admission::Waiter;
 use crate::write::flushables::NewFlushable;
 
 /// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
@@ -80,16 +81,15 @@ impl Core {
 
     /// Closes the gate for all writers, or latches what is touched.
     fn exclude_others(&self, flushables: &[NewFlushable], options: &IngestOptions) -> Result<LatchGuard<'_>> {
-        let go_on = || self.check_writable();
-        let barrier = || drop(self.commit.lock());
-        let closes_gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst);
-        let spans = || flushables.iter().flat_map(NewFlushable::keys).map(|keys| LatchSpan::of(&keys)).collect();
-        match (closes_gate, options.no_slowdown) {
-            (true, false) => self.latches.acquire_all(&go_on, barrier),
-            (false, false) => self.latches.acquire(spans(), &go_on, barrier),
-            (true, true) => self.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest")),
-            (false, true) => self.latches.try_acquire(spans(), barrier).ok_or_else(|| busy("another ingest")),
+        if !matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst) {
+            let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
+            return self.latch_keys(flushables.iter().flat_map(NewFlushable::keys), waiter);
         }
+        let barrier = || drop(self.commit.lock());
+        if options.no_slowdown {
+            return self.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest"));
+        }
+        self.latches.acquire_all(&|| self.check_writable(), barrier)
     }
 
     /// The youngest entry of each family's memory that overlaps what is covered of it. Writes that have numbers are waited for:

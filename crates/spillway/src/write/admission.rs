@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::core::{Core, FamilySet};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
-use crate::ingest::latch::{Clearance, KeyRange};
+use crate::ingest::latch::{Clearance, KeyRange, LatchGuard, LatchSpan};
 use crate::read::view::ReadView;
 use crate::write::batch::{BatchRecord, WriteBatch};
 use crate::write::options::WriteOptions;
@@ -220,6 +220,25 @@ impl Core {
         self.check_writable()
     }
 
+    /// Latches keys for a commit, waiting for others' latches. Writes that come to the keys wait for this one.
+    ///
+    /// # Errors
+    /// `Busy`: it would have to wait, and may not. `Closed`, `ReadOnly`.
+    pub(crate) fn latch_keys<'k>(
+        &self,
+        keys: impl Iterator<Item = KeyRange<'k>>,
+        waiter: Waiter,
+    ) -> Result<LatchGuard<'_>> {
+        let spans = keys.map(|keys| LatchSpan::of(&keys)).collect();
+        let barrier = || drop(self.commit.lock());
+        if waiter.no_slowdown {
+            let busy =
+                || Error::new(ErrorKind::Busy, "it would have to wait for an ingest (no_slowdown was asked for)");
+            return self.latches.try_acquire(spans, barrier).ok_or_else(busy);
+        }
+        self.latches.acquire(spans, &|| self.check_writable(), barrier)
+    }
+
     /// Finds out that no range latch is on any of the keys, waiting where one is.
     #[cold]
     pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<Clearance<'_>> {
@@ -227,8 +246,7 @@ impl Core {
             return Ok(clearance);
         }
         if waiter.no_slowdown {
-            let what = "it would have to wait for an ingest (no_slowdown was asked for)";
-            return Err(Error::new(ErrorKind::Busy, what));
+            return Err(latched());
         }
         let start = self.context.vfs.now();
         let clearance = self.latches.wait(keys, &|| self.check_writable());
@@ -317,6 +335,11 @@ impl Core {
         }
         Ok(lacking)
     }
+}
+
+/// The error of a commit that asked not to wait, where keys that it touches are latched.
+fn latched() -> Error {
+    Error::new(ErrorKind::Busy, "it would have to wait for an ingest or a transaction (no_slowdown was asked for)")
 }
 
 /// The error of a write that asked not to wait.

@@ -47,8 +47,20 @@ pub(crate) struct Commit<'a> {
     /// The log of its own that holds a large batch, and that the record names.
     pub own_log: Option<&'a Arc<ActiveLog>>,
     pub waiter: Waiter,
-    /// Latch over everything touched, with nothing of it in memory. All others wait for such latches.
-    pub latch: Option<&'a LatchGuard<'a>>,
+    /// Asked before numbers are taken, with everything that the commit touches latched.
+    pub conflicts: Option<&'a dyn ConflictCheck>,
+    /// A latch over everything touched is held. All others wait for such latches.
+    pub is_latched: bool,
+}
+
+/// Whether a commit may still be made, as a transaction's validation says.
+pub(crate) trait ConflictCheck {
+    /// Called off every lock. Everything that the commit touches is latched until it is published, and older writes of it are
+    /// visible.
+    ///
+    /// # Errors
+    /// `Conflict`: something that the commit depends on has changed.
+    fn check(&self) -> Result<()>;
 }
 
 /// A batch, with the memtables in which room is reserved for it.
@@ -65,6 +77,8 @@ pub(crate) struct Numbered<'a> {
     space: Option<InLog>,
     unfinished: Unfinished<'a>,
     clearance: Clearance<'a>,
+    /// Where conflicts were checked.
+    latch: Option<LatchGuard<'a>>,
     /// What the flushables replaced. Dropping it may free memory.
     staged: Vec<Staged>,
     /// A family's ingests began to wait for their flush.
@@ -130,7 +144,8 @@ impl<'a> Commit<'a> {
             flushables: Vec::new(),
             own_log: None,
             waiter: Waiter::of_write(options),
-            latch: None,
+            conflicts: None,
+            is_latched: false,
         }
     }
 
@@ -210,13 +225,17 @@ impl Core {
         let backoff = Backoff::new();
         let mut clearance = Clearance::default();
         let mut lock = LockTimes::default();
+        let latch = match commit.conflicts {
+            Some(check) => Some(self.latch_and_check(commit, check)?),
+            None => None,
+        };
         self.make_successors(commit)?;
         loop {
             if let Some(Entries { parts, options, .. }) = &mut commit.entries {
                 self.reserve_memtables(parts, &mut clearance, options)?;
             }
             let missing = match self.try_number(commit, &clearance, &mut lock)? {
-                Ok(numbered) => return Ok(Numbered { clearance, ..numbered }),
+                Ok(numbered) => return Ok(Numbered { clearance, latch, ..numbered }),
                 Err(missing) => missing,
             };
             match missing {
@@ -241,6 +260,17 @@ impl Core {
             }
             self.check_writable()?;
         }
+    }
+
+    /// Latches what a commit touches, and has its conflicts checked.
+    #[cold]
+    fn latch_and_check(&self, commit: &mut Commit<'_>, check: &dyn ConflictCheck) -> Result<LatchGuard<'_>> {
+        let latch = self.latch_keys(commit.keys().into_iter(), commit.waiter)?;
+        let numbered = self.commit.lock().last_seq;
+        self.pipeline.wait_visible(numbered)?;
+        check.check()?;
+        commit.is_latched = true;
+        Ok(latch)
     }
 
     /// Both locks, of which a commit without flushables takes the second only. The state lock keeps the queues as they were
@@ -279,7 +309,7 @@ impl Core {
         let begins_wait =
             state.is_some_and(|mut state| self.follow_flushables(commit, &mut staged, &mut state, lock.locked_at));
         let (lock, clearance) = (*lock, Clearance::default());
-        Ok(Ok(Numbered { given, space, unfinished, clearance, staged, begins_wait, lock }))
+        Ok(Ok(Numbered { given, space, unfinished, clearance, latch: None, staged, begins_wait, lock }))
     }
 
     /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
@@ -291,13 +321,13 @@ impl Core {
         staged: &[Staged],
         end: &mut CommitState,
     ) -> Result<Result<Taken, Missing>> {
-        if commit.latch.is_none() && !self.latches.lets_pass(clearance) {
+        if !commit.is_latched && !self.latches.lets_pass(clearance) {
             return Ok(Err(Missing::Latch));
         }
         if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
             return Ok(Err(Missing::Memtable));
         }
-        if commit.latch.is_none()
+        if !commit.is_latched
             && let Some(at) = self.overlapping(&mut commit.flushables, staged)
         {
             return Ok(Err(Missing::Successor(at)));
@@ -354,7 +384,7 @@ impl Core {
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
     pub(crate) fn apply(&self, commit: &Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
-        let Numbered { given, space, mut unfinished, clearance, mut staged, begins_wait, mut lock } = numbered;
+        let Numbered { given, space, mut unfinished, clearance, latch, mut staged, begins_wait, mut lock } = numbered;
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
             log.note_published(self.pipeline.published_log());
             let numbers = record.numbers(&given);
@@ -365,7 +395,7 @@ impl Core {
             entries.insert(&given, space.as_ref());
         }
         unfinished.finish();
-        drop(clearance);
+        drop((clearance, latch));
         if !commit.waiter.is_writer {
             lock.published_at = self.context.vfs.now();
         }
@@ -445,4 +475,77 @@ pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterato
         let seq = SeqNo(first.0 + i as u64);
         (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use base::ErrorKind;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::{Db, OpenOptions, ReadOptions};
+
+    /// Holds as long as the counter is what was read.
+    struct Unchanged<'a> {
+        db: &'a Db,
+        counter: u64,
+    }
+
+    impl ConflictCheck for Unchanged<'_> {
+        fn check(&self) -> Result<()> {
+            let unchanged = read(self.db) == self.counter;
+            if unchanged { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, "the counter has changed")) }
+        }
+    }
+
+    fn read(db: &Db) -> u64 {
+        let value = db.get(&db.default_family(), b"counter", &ReadOptions::default()).expect("read");
+        value.map_or(0, |value| value.as_ref().try_into().map(u64::from_le_bytes).expect("eight bytes"))
+    }
+
+    /// Reads the counter and writes one more. Whether nobody came in between.
+    fn try_increment(db: &Db) -> bool {
+        let counter = read(db);
+        thread::yield_now();
+        let (core, options) = (db.core(), WriteOptions::default());
+        let mut batch = WriteBatch::new();
+        batch.put(db.default_family().id(), b"counter", &(counter + 1).to_le_bytes());
+        let set = core.families.load();
+        let parts = admission::summarise(&batch, &set, &options).expect("a family of the database");
+        let check = Unchanged { db, counter };
+        let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, parts, &options) };
+        match core.number(&mut commit) {
+            Ok(numbered) => core.apply(&commit, numbered).map(|_| true).expect("written"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn a_commit_with_a_conflict_is_not_made_and_none_is_overlooked() {
+        const THREADS: usize = 4;
+        const INCREMENTS: u64 = 250;
+        let vfs = MemoryVfs::new(1);
+        vfs.set_runs_inline(false);
+        let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
+        let increment_all = || {
+            let mut conflicts = 0;
+            for _ in 0..INCREMENTS {
+                while !try_increment(&db) {
+                    conflicts += 1;
+                }
+            }
+            conflicts
+        };
+        let conflicts: u64 = thread::scope(|scope| {
+            let all: Vec<_> = (0..THREADS).map(|_| scope.spawn(increment_all)).collect();
+            all.into_iter().map(|one| one.join().expect("no panic")).sum()
+        });
+        assert_eq!(read(&db), THREADS as u64 * INCREMENTS);
+        assert!(conflicts > 0, "the threads never met");
+    }
 }

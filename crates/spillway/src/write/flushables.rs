@@ -76,7 +76,7 @@ impl Core {
         if !commit.flushables.is_empty() {
             self.check_writable()?;
         }
-        let is_clear = commit.latch.is_some();
+        let is_clear = commit.is_latched;
         for flushable in &mut commit.flushables {
             let mutable = flushable.family.view().mutable.clone();
             // Entries never leave a memtable: what meets it now will do so under the lock.

@@ -133,7 +133,8 @@ impl Core {
             bounds: parts.iter().map(Part::bounds).collect(),
             own_log: file,
             waiter: Waiter::of_write(options),
-            latch: None,
+            conflicts: None,
+            is_latched: false,
         })
     }
 

@@ -35,7 +35,7 @@ pub const fn slack_bytes(limit_bytes: usize) -> usize {
 }
 
 /// The memory of all memtables of a database. Its locks, `turn` aside, are leaves.
-pub struct MemtableMemory {
+pub struct MemoryBudget {
     /// `usize::MAX` where there is none.
     limit_bytes: usize,
     charged_bytes: AtomicUsize,
@@ -48,10 +48,10 @@ pub struct MemtableMemory {
     pub(crate) turn: Mutex<()>,
 }
 
-impl MemtableMemory {
+impl MemoryBudget {
     /// 0 for no limit.
     pub fn new(limit_bytes: usize) -> Arc<Self> {
-        Arc::new(MemtableMemory {
+        Arc::new(MemoryBudget {
             limit_bytes: if limit_bytes == 0 { usize::MAX } else { limit_bytes },
             charged_bytes: AtomicUsize::new(0),
             returns: Mutex::default(),
@@ -109,7 +109,7 @@ impl MemtableMemory {
 
 /// What one memtable is charged.
 pub struct Charge {
-    memory: Arc<MemtableMemory>,
+    memory: Arc<MemoryBudget>,
     /// `usize::MAX` where there is no limit: everything is covered.
     bytes: AtomicUsize,
     /// The memtable's owner is gone: its memory is being given back, and this charge with it.
@@ -118,7 +118,7 @@ pub struct Charge {
 
 impl Charge {
     /// Charges what a memtable holds at its making, whatever the limit.
-    pub fn new(memory: &Arc<MemtableMemory>, bytes: usize) -> Arc<Self> {
+    pub fn new(memory: &Arc<MemoryBudget>, bytes: usize) -> Arc<Self> {
         let unlimited = !memory.is_limited();
         if !unlimited {
             memory.charged_bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn charges_stay_within_the_limit_and_are_given_back_once() {
-        let memory = MemtableMemory::new(100);
+        let memory = MemoryBudget::new(100);
         let (a, b) = (Charge::new(&memory, 10), Charge::new(&memory, 10));
         assert!(a.try_raise(80, 100));
         assert!(!b.try_raise(30, 100), "110 together");
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_charge_made_ahead_is_handed_over() {
-        let memory = MemtableMemory::new(100);
+        let memory = MemoryBudget::new(100);
         let (ahead, a, b) = (Charge::new(&memory, 50), Charge::new(&memory, 5), Charge::new(&memory, 5));
         ahead.hand_over(&a, 40);
         assert_eq!((ahead.bytes(), a.bytes(), memory.charged_bytes()), (15, 40, 60));
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_everything_is_covered_and_nothing_counted() {
-        let memory = MemtableMemory::new(0);
+        let memory = MemoryBudget::new(0);
         let charge = Charge::new(&memory, 10);
         assert!(charge.covers(usize::MAX) && charge.try_raise(1 << 40, 0));
         charge.hand_over(&Charge::new(&memory, 1), 10);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn racing_raises_leave_the_sum_exact() {
-        let memory = MemtableMemory::new(1 << 40);
+        let memory = MemoryBudget::new(1 << 40);
         let charge = Charge::new(&memory, 1);
         std::thread::scope(|scope| {
             for part in 0..4 {
