@@ -12,7 +12,8 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::flushable::Flushable;
 use crate::flush::held::HeldMemtable;
-use crate::write::given::{Given, Joins};
+use crate::write::commit::Given;
+use crate::write::flushables::Joins;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 

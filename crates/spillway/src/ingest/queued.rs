@@ -16,7 +16,8 @@ use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
-use crate::write::given::{Given, Joins};
+use crate::write::commit::Given;
+use crate::write::flushables::Joins;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
 

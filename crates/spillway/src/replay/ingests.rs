@@ -13,7 +13,8 @@ use crate::ingest::queued::QueuedIngest;
 use crate::ingest::record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::TablePaths;
 use crate::write::batch::BatchReader;
-use crate::write::given::{Given, Joins};
+use crate::write::commit::Given;
+use crate::write::flushables::Joins;
 
 impl LogReplay<'_> {
     /// Applies an ingest, and the batch that rides with it.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
+use log::Reservation;
 use memtable::Entry;
 use smallvec::SmallVec;
 
@@ -22,11 +23,9 @@ use crate::ingest::latch::{Clearance, KeyRange, LatchGuard};
 use crate::write::admission::{self, Part, Parts, Waiter};
 use crate::write::batch::{self, BatchReader, WriteBatch};
 use crate::write::flushables::NewFlushable;
-use crate::write::given::Given;
 use crate::write::logs::ActiveLog;
-use crate::write::numbers::{Full, InLog, Taken};
 use crate::write::options::WriteOptions;
-use crate::write::pipeline::{KeyBounds, Ticket};
+use crate::write::pipeline::{KeyBounds, LogPosition, Ticket};
 use crate::write::record::Record;
 use crate::write::staged::{Seam, Staged};
 use crate::write::stall::StallCause;
@@ -110,9 +109,29 @@ pub(crate) struct LockTimes {
     pub published_at: Duration,
 }
 
-/// What a commit lacks that only can be provided off the locks.
+/// The numbers of a commit, and the end of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The last number before it.
+    pub before: SeqNo,
+    pub last: SeqNo,
+    /// 0 without a record.
+    pub log_end: LogPosition,
+}
+
+/// Space for a record.
+pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
+
+/// What a commit took under the commit lock.
+struct Taken {
+    given: Given,
+    ticket: Ticket,
+    space: Option<InLog>,
+}
+
+/// Why a commit took no numbers. All but the last are provided off the locks.
 pub(super) enum Missing {
-    /// A memtable in which room was reserved is no longer mutable.
+    /// A memtable with room reserved is no longer mutable.
     Memtable,
     /// Space in the current log.
     Wal(Arc<ActiveLog>),
@@ -122,14 +141,12 @@ pub(super) enum Missing {
     Latch,
     /// The memtable above the flushable at this place.
     Successor(usize),
+    Failed(Error),
 }
 
-impl From<Full> for Missing {
-    fn from(full: Full) -> Self {
-        match full {
-            Full::Pipeline => Missing::Slot,
-            Full::Log(log) => Missing::Wal(log),
-        }
+impl From<Error> for Missing {
+    fn from(error: Error) -> Self {
+        Missing::Failed(error)
     }
 }
 
@@ -234,24 +251,22 @@ impl Core {
             if let Some(Entries { parts, options, .. }) = &mut commit.entries {
                 self.reserve_memtables(parts, &mut clearance, options)?;
             }
-            let missing = match self.try_number(commit, &clearance, &mut lock)? {
+            match self.try_number(commit, &clearance, &mut lock) {
                 Ok(numbered) => return Ok(Numbered { clearance, latch, ..numbered }),
-                Err(missing) => missing,
-            };
-            match missing {
-                Missing::Memtable => {}
-                Missing::Successor(at) => {
+                Err(Missing::Failed(error)) => return Err(error),
+                Err(Missing::Memtable) => {}
+                Err(Missing::Successor(at)) => {
                     commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
                 }
-                Missing::Latch => {
+                Err(Missing::Latch) => {
                     self.hold_nothing(commit); // for others, as long as this waits
                     clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
                 }
-                Missing::Wal(log) => {
+                Err(Missing::Wal(log)) => {
                     clearance.give_back_pass();
                     self.roll_log(&log, commit.record_bytes().unwrap_or(0) as u64)?;
                 }
-                Missing::Slot => {
+                Err(Missing::Slot) => {
                     clearance.give_back_pass();
                     let start = self.context.vfs.now();
                     backoff.snooze();
@@ -280,19 +295,17 @@ impl Core {
         commit: &mut Commit<'_>,
         clearance: &Clearance<'_>,
         lock: &mut LockTimes,
-    ) -> Result<Result<Numbered<'a>, Missing>> {
+    ) -> Result<Numbered<'a>, Missing> {
         let mut unfinished = Unfinished::new(self);
         let mut staged = Vec::new(); // dropped behind the locks
         let mut state = None;
         if !commit.flushables.is_empty() {
             let state = state.insert(self.state.lock());
-            if let Some(missing) = self.stage(&commit.flushables, state, &mut staged)? {
-                return Ok(Err(missing));
-            }
+            self.stage(&commit.flushables, state, &mut staged)?;
         }
         let mut end = self.lock_commit();
         let held = (!commit.waiter.is_writer).then(|| self.ingest_waits.hold_lock(self.context.vfs.now()));
-        let taken = self.take(commit, clearance, &staged, &mut end)?;
+        let taken = self.take(commit, clearance, &staged, &mut end);
         if let Ok(taken) = &taken {
             unfinished.hold(taken.ticket);
             self.install_flushables(commit, &mut staged, &taken.given);
@@ -302,14 +315,11 @@ impl Core {
             lock.locked_for += held.end(self.context.vfs.now());
         }
         drop(end);
-        let Taken { given, space, .. } = match taken {
-            Ok(taken) => taken,
-            Err(missing) => return Ok(Err(missing)),
-        };
+        let Taken { given, space, .. } = taken?;
         let begins_wait =
             state.is_some_and(|mut state| self.follow_flushables(commit, &mut staged, &mut state, lock.locked_at));
         let (lock, clearance) = (*lock, Clearance::default());
-        Ok(Ok(Numbered { given, space, unfinished, clearance, latch: None, staged, begins_wait, lock }))
+        Ok(Numbered { given, space, unfinished, clearance, latch: None, staged, begins_wait, lock })
     }
 
     /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
@@ -320,20 +330,41 @@ impl Core {
         clearance: &Clearance<'_>,
         staged: &[Staged],
         end: &mut CommitState,
-    ) -> Result<Result<Taken, Missing>> {
+    ) -> Result<Taken, Missing> {
         if !commit.is_latched && !self.latches.lets_pass(clearance) {
-            return Ok(Err(Missing::Latch));
+            return Err(Missing::Latch);
         }
         if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
-            return Ok(Err(Missing::Memtable));
+            return Err(Missing::Memtable);
         }
         if !commit.is_latched
             && let Some(at) = self.overlapping(&mut commit.flushables, staged)
         {
-            return Ok(Err(Missing::Successor(at)));
+            return Err(Missing::Successor(at));
         }
-        let taken = self.take_numbers(end, commit.count, commit.record_bytes(), &commit.bounds)?;
-        Ok(taken.map_err(Missing::from))
+        self.take_numbers(commit, end)
+    }
+
+    /// Takes a commit's numbers, space for its record and a place in the pipeline. O(1) (C3).
+    fn take_numbers(&self, commit: &Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
+        if !self.pipeline.has_room() {
+            return Err(Missing::Slot);
+        }
+        let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
+        let before = end.last_seq;
+        let last = before.checked_add(commit.count).ok_or_else(exhausted)?;
+        let log = end.log.as_ref().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        // The last step that can fail: space that is reserved is filled.
+        let space = match commit.record_bytes().map(|bytes| log.file.try_reserve(bytes)) {
+            None => None,
+            Some(Some(reservation)) => Some((log.clone(), reservation)),
+            Some(None) => return Err(Missing::Wal(log.clone())),
+        };
+        assert!(last > before, "sequence numbers only grow (S1, S3)");
+        end.last_seq = last;
+        let log_end = space.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
+        let ticket = self.pipeline.enter(last, log_end, &commit.bounds);
+        Ok(Taken { given: Given { before, last, log_end }, ticket, space })
     }
 
     /// Gives flushables their numbers, and installs the views that were staged: readers find the flushables before any number
@@ -478,74 +509,4 @@ pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterato
 }
 
 #[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use base::ErrorKind;
-    use vfs::MemoryVfs;
-
-    use super::*;
-    use crate::{Db, OpenOptions, ReadOptions};
-
-    /// Holds as long as the counter is what was read.
-    struct Unchanged<'a> {
-        db: &'a Db,
-        counter: u64,
-    }
-
-    impl ConflictCheck for Unchanged<'_> {
-        fn check(&self) -> Result<()> {
-            let unchanged = read(self.db) == self.counter;
-            if unchanged { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, "the counter has changed")) }
-        }
-    }
-
-    fn read(db: &Db) -> u64 {
-        let value = db.get(&db.default_family(), b"counter", &ReadOptions::default()).expect("read");
-        value.map_or(0, |value| value.as_ref().try_into().map(u64::from_le_bytes).expect("eight bytes"))
-    }
-
-    /// Reads the counter and writes one more. Whether nobody came in between.
-    fn try_increment(db: &Db) -> bool {
-        let counter = read(db);
-        thread::yield_now();
-        let (core, options) = (db.core(), WriteOptions::default());
-        let mut batch = WriteBatch::new();
-        batch.put(db.default_family().id(), b"counter", &(counter + 1).to_le_bytes());
-        let set = core.families.load();
-        let parts = admission::summarise(&batch, &set, &options).expect("a family of the database");
-        let check = Unchanged { db, counter };
-        let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, parts, &options) };
-        match core.number(&mut commit) {
-            Ok(numbered) => core.apply(&commit, numbered).map(|_| true).expect("written"),
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                false
-            }
-        }
-    }
-
-    #[test]
-    fn a_commit_with_a_conflict_is_not_made_and_none_is_overlooked() {
-        const THREADS: usize = 4;
-        const INCREMENTS: u64 = 250;
-        let vfs = MemoryVfs::new(1);
-        vfs.set_runs_inline(false);
-        let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
-        let increment_all = || {
-            let mut conflicts = 0;
-            for _ in 0..INCREMENTS {
-                while !try_increment(&db) {
-                    conflicts += 1;
-                }
-            }
-            conflicts
-        };
-        let conflicts: u64 = thread::scope(|scope| {
-            let all: Vec<_> = (0..THREADS).map(|_| scope.spawn(increment_all)).collect();
-            all.into_iter().map(|one| one.join().expect("no panic")).sum()
-        });
-        assert_eq!(read(&db), THREADS as u64 * INCREMENTS);
-        assert!(conflicts > 0, "the threads never met");
-    }
-}
+mod tests;

@@ -13,9 +13,18 @@ use crate::flush::job::wants_flush;
 use crate::ingest::latch::KeyRange;
 use crate::ingest::overlap::Coverage;
 use crate::write::admission::Part;
-use crate::write::commit::{Commit, Missing};
-use crate::write::given::Joins;
+use crate::write::commit::{Commit, Given, Missing};
 use crate::write::staged::Staged;
+
+/// An entry of a queue that gets its numbers when it joins.
+pub(crate) trait Joins: Flushable {
+    /// Called once, under the commit lock, before any reader can find the entry.
+    fn set_numbers(&self, given: &Given);
+
+    /// Called once, before a flush can find it, where a memtable that will be written into a table was sealed because the
+    /// entry overlaps it.
+    fn stands_over_memtable(&self) {}
+}
 
 /// What joins one family's queue.
 pub(crate) struct NewFlushable {
@@ -119,19 +128,19 @@ impl Core {
         flushables: &[NewFlushable],
         state: &mut State,
         staged: &mut Vec<Staged>,
-    ) -> Result<Option<Missing>> {
+    ) -> Result<(), Missing> {
         for (at, flushable) in flushables.iter().enumerate() {
             let family = self.family_state(state, flushable.family.id())?;
             // Entries never leave a memtable: one that they met is not looked at again.
             let may_go_under = flushable.coverage.is_some() && flushable.met != Some(family.mutable.id());
             let next = if may_go_under { None } else { flushable.successor.as_ref() };
             if next.is_none() && !may_go_under {
-                return Ok(Some(Missing::Successor(at)));
+                return Err(Missing::Successor(at));
             }
             let entries = flushable.entries.iter().rev().map(|entry| entry.clone() as Arc<dyn Flushable>);
             staged.push(Staged::new(family, entries, next));
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The first of the flushables that may not go under its family's mutable memtable, as it was staged to. Under both locks.

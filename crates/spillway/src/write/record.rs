@@ -6,7 +6,7 @@ use log::RecordKind;
 use smallvec::{SmallVec, smallvec};
 
 use crate::write::batch::WriteBatch;
-use crate::write::given::Given;
+use crate::write::commit::Given;
 
 const NUMBER_BYTES: usize = 8;
 
