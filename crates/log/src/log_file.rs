@@ -6,10 +6,11 @@
 //!
 //! Three marks, each growing only: `synced <= published <= tail <= allocated <= capacity`.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::{Error, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use vfs::Vfs;
@@ -34,13 +35,21 @@ const RELEASE_STEP_BYTES: u64 = 1 << 20;
 /// Kept free behind every reservation, so that a log can always be sealed.
 const END_RECORD_BYTES: u64 = RECORD_HEADER_BYTES as u64;
 
+/// Space that a log of few records takes.
+const EXTENT_BYTES: u64 = 64 << 10;
+
+/// A log of 64 MiB takes some twenty extents; no more than this is allocated in vain.
+const EXTENT_MAX_BYTES: u64 = 4 << 20;
+
 /// How a log is created.
 #[derive(Clone, Copy, Debug)]
 pub struct LogConfig {
     /// The most that the file may grow to. Rounded up to pages.
     pub capacity_bytes: u64,
-    /// How much is allocated at a time. Rounded up to pages.
+    /// How much is allocated at first. Rounded up to pages. Each later extent is as long as all before it.
     pub extent_bytes: u64,
+    /// The longest of the later extents.
+    pub extent_max_bytes: u64,
     pub backing: BackingChoice,
     /// What is known when the log is created, for the recovery of the logs before it.
     pub earlier: Frontiers,
@@ -54,7 +63,8 @@ impl Default for LogConfig {
     fn default() -> Self {
         LogConfig {
             capacity_bytes: 64 << 20,
-            extent_bytes: 4 << 20,
+            extent_bytes: EXTENT_BYTES,
+            extent_max_bytes: EXTENT_MAX_BYTES,
             backing: BackingChoice::Auto,
             earlier: Frontiers::default(),
             predecessor: None,
@@ -93,7 +103,8 @@ pub struct LogFile {
     number: FileNumber,
     seed: u32,
     capacity: u64,
-    extent: u64,
+    /// The shortest and the longest extent.
+    extents: RangeInclusive<u64>,
     backing: Backing,
     /// The end of what is reserved, with [`SEALED`]. Written under the commit lock.
     tail: CachePadded<AtomicU64>,
@@ -125,7 +136,7 @@ impl LogFile {
     /// file system cannot be trusted with one.
     pub fn create(vfs: &dyn Vfs, path: &Path, number: FileNumber, config: LogConfig) -> Result<LogFile> {
         let capacity = config.capacity_bytes.clamp(PAGE_BYTES, SEALED / 2).next_multiple_of(PAGE_BYTES);
-        let extent = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
+        let first = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
         let salt = vfs.random_u64();
         let backing = Backing::create(vfs, path, config.backing, capacity)?;
         let header = FileHeader {
@@ -141,7 +152,7 @@ impl LogFile {
             number,
             seed: header.seed(),
             capacity,
-            extent,
+            extents: first..=config.extent_max_bytes.max(first),
             backing,
             tail: CachePadded::new(AtomicU64::new(FILE_HEADER_BYTES)),
             published: CachePadded::new(AtomicU64::new(FILE_HEADER_BYTES)),
@@ -162,7 +173,7 @@ impl LogFile {
     }
 
     fn begin(&self, header: &FileHeader) -> Result<()> {
-        self.ensure(0)?;
+        self.allocate_through(*self.extents.start())?; // all of it: a log may be made for one record
         self.backing.write(0, &header.encode())?;
         self.backing.sync()
     }
@@ -213,17 +224,47 @@ impl LogFile {
         if payload_len > PAYLOAD_BYTES_MAX || needed > self.capacity || self.is_sealed() {
             return Ok(false);
         }
-        if needed <= self.allocated.load(Ordering::Acquire) {
-            return Ok(true);
+        self.allocate_through(needed)?;
+        Ok(true)
+    }
+
+    /// Allocates the next extents, so that `bytes` behind the tail can be reserved without a wait. For a background job.
+    ///
+    /// # Errors
+    /// As of [`ensure`](LogFile::ensure).
+    pub fn allocate_ahead(&self, bytes: u64) -> Result<()> {
+        let wanted = self.tail().saturating_add(bytes).min(self.capacity);
+        if self.is_sealed() { Ok(()) } else { self.allocate_through(wanted) }
+    }
+
+    /// Allocates at least `end` bytes, within the capacity; only these where the disk has no room for a whole extent.
+    fn allocate_through(&self, end: u64) -> Result<()> {
+        if end <= self.allocated.load(Ordering::Acquire) {
+            return Ok(());
         }
         let _growing = self.growth.lock();
         let allocated = self.allocated.load(Ordering::Acquire);
-        if needed > allocated {
-            let to = needed.max(allocated + self.extent).next_multiple_of(PAGE_BYTES).min(self.capacity);
-            self.backing.allocate(allocated, to).map_err(|error| error.at_path(&self.path))?;
-            self.allocated.store(to, Ordering::Release);
+        if end <= allocated || self.is_sealed() {
+            return Ok(());
         }
-        Ok(true)
+        let extent = allocated.clamp(*self.extents.start(), *self.extents.end());
+        let whole = |end: u64| end.next_multiple_of(PAGE_BYTES).min(self.capacity);
+        let (extended, least) = (whole(end.max(allocated + extent)), whole(end));
+        let mut to = extended;
+        let mut made = self.backing.allocate(allocated, to);
+        if extended > least && made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            to = least;
+            made = self.backing.allocate(allocated, to);
+        }
+        made.map_err(|error| error.at_path(&self.path))?;
+        self.allocated.store(to, Ordering::Release);
+        Ok(())
+    }
+
+    /// Waits for whoever allocates space in a sealed log; nobody begins.
+    pub fn wait_for_growth(&self) {
+        debug_assert!(self.is_sealed(), "others would grow it again");
+        drop(self.growth.lock());
     }
 
     /// Bytes allocated and not reserved yet.

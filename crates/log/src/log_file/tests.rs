@@ -165,3 +165,52 @@ fn a_log_that_cannot_be_created_leaves_nothing_behind() {
         }
     }
 }
+
+#[test]
+fn extents_follow_the_writer_and_grow_with_what_is_written() {
+    for backing in BACKINGS {
+        let vfs = MemoryVfs::new(1);
+        let config = LogConfig {
+            capacity_bytes: 1 << 20,
+            extent_bytes: 64 << 10,
+            extent_max_bytes: 256 << 10,
+            backing,
+            ..LogConfig::default()
+        };
+        let log = LogFile::create(&*vfs, Path::new(PATH), FileNumber(3), config).unwrap();
+        let mut seen = Vec::new();
+        while log.ensure(4000).unwrap() {
+            put(&log, &[7; 4000]);
+            let len = vfs.metadata(Path::new(PATH)).unwrap().len >> 10;
+            if seen.last() != Some(&len) {
+                seen.push(len);
+            }
+        }
+        assert_eq!(seen, [64, 128, 256, 512, 768, 1024], "KiB");
+    }
+}
+
+#[test]
+fn what_is_allocated_ahead_needs_no_allocation_by_the_writer() {
+    let log = create(&*MemoryVfs::new(1), BackingChoice::Mapped);
+    assert_eq!(log.try_reserve(8000), None);
+    log.allocate_ahead(9000).unwrap();
+    assert!(log.try_reserve(8000).is_some());
+    log.allocate_ahead(u64::MAX).unwrap();
+    assert_eq!(log.room_ahead(), log.capacity() - log.tail() - 24, "no more than the capacity");
+}
+
+#[test]
+fn where_the_disk_has_no_room_for_an_extent_a_record_takes_what_it_needs() {
+    for backing in BACKINGS {
+        let vfs = MemoryVfs::new(1);
+        let config = LogConfig { capacity_bytes: 1 << 20, extent_bytes: 64 << 10, backing, ..LogConfig::default() };
+        let log = LogFile::create(&*vfs, Path::new(PATH), FileNumber(3), config).unwrap();
+        vfs.set_capacity(Some(72 << 10));
+        put(&log, &[7; 60 << 10]);
+        put(&log, &[7; 4 << 10]);
+        assert_eq!(vfs.metadata(Path::new(PATH)).unwrap().len, 68 << 10);
+        assert_eq!(log.ensure(20 << 10).unwrap_err().kind(), ErrorKind::NoSpace);
+        put(&log, &[7; 2 << 10]);
+    }
+}

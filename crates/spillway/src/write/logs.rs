@@ -108,7 +108,6 @@ pub(crate) struct Logs {
     spare: Mutex<Option<Arc<ActiveLog>>>,
     /// Held by the one thread that replaces the current log.
     pub rolling: Mutex<()>,
-    spare_wanted: AtomicBool,
     sync: Mutex<SyncState>,
     sync_ended: Condvar,
     synced: AtomicU64,
@@ -138,7 +137,6 @@ impl Logs {
             live: Mutex::default(),
             spare: Mutex::default(),
             rolling: Mutex::default(),
-            spare_wanted: AtomicBool::new(false),
             sync: Mutex::default(),
             sync_ended: Condvar::new(),
             synced: AtomicU64::new(0),
@@ -175,14 +173,14 @@ impl Logs {
         Ok(())
     }
 
-    /// Creates a log that can take a record of `need_bytes`, its space allocated, its name durable. It names the current log
-    /// as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
+    /// Creates a log with the capacity for a record of `need_bytes`, its first extent allocated, its name durable. It names the
+    /// current log as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
     /// current or never does.
     pub fn create(&self, need_bytes: u64) -> Result<Arc<ActiveLog>> {
         self.create_sized(FileType::Log, self.file_bytes.max(capacity_for(need_bytes)))
     }
 
-    /// Creates the log of a large batch, with room for that and nothing else.
+    /// Creates the log of a large batch, with space for that and nothing else.
     pub fn create_for_batch(&self, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
         self.create_sized(FileType::LargeBatch, capacity_for(batch_bytes))
     }
@@ -205,11 +203,15 @@ impl Logs {
     fn create_numbered(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
         let config = LogConfig {
             capacity_bytes,
-            extent_bytes: capacity_bytes,
+            extent_bytes: match file_type {
+                FileType::LargeBatch => capacity_bytes,
+                _ => (capacity_bytes / EXTENTS_MIN).min(EXTENT_BYTES),
+            },
             backing: self.backing,
             earlier: self.frontiers(),
             predecessor: self.live.lock().newest().filter(|_| file_type == FileType::Log),
             database: self.database,
+            ..LogConfig::default()
         };
         let path = self.dir.join(file_name::format(file_type, number));
         let made = LogFile::create(&*self.vfs, &path, number, config);
@@ -260,30 +262,25 @@ impl Logs {
         self.check().map(|()| None)
     }
 
-    pub fn ask_for_spare(&self) {
-        self.spare_wanted.store(true, Ordering::Release);
-    }
-
-    /// Whether a spare log may have to be made.
+    /// Whether the current log is half full and has no successor yet. The holder of `rolling` gets a final answer.
     pub fn wants_spare(&self) -> bool {
-        self.spare_wanted.load(Ordering::Acquire)
-    }
-
-    /// Whether a spare log is to be made; asked by the background job that makes it, which holds `rolling`.
-    pub fn take_spare_request(&self) -> bool {
-        self.spare_wanted.swap(false, Ordering::AcqRel) && self.spare.lock().is_none()
+        let is_half_full = |log: &Arc<ActiveLog>| log.file.tail() > log.file.capacity() / 2;
+        self.sync.lock().unsynced.last().is_some_and(is_half_full) && self.spare.lock().is_none()
     }
 
     pub fn put_spare(&self, log: Arc<ActiveLog>) {
         *self.spare.lock() = Some(log);
     }
 
-    /// Makes present what of the current log is written next, as `pace` tells how much, and lets go of what was written. A
-    /// background job.
+    /// Allocates what of the current log is written next and makes it present, as `pace` tells how much, and lets go of what
+    /// was written. A background job.
     pub fn keep_present(&self, pace: &LogPace) {
         let unsynced = self.sync.lock().unsynced.clone();
         if let Some(current) = unsynced.last() {
-            current.file.populate_ahead(pace.window_bytes(current.end(), self.vfs.now()));
+            let window_bytes = pace.window_bytes(current.end(), self.vfs.now());
+            // A writer that finds no space allocates some itself, and reports what fails then.
+            let _ = current.file.allocate_ahead(window_bytes);
+            current.file.populate_ahead(window_bytes);
         }
         unsynced.iter().for_each(|log| log.file.release_behind());
     }
@@ -456,6 +453,7 @@ impl Logs {
         self.sync_through(log.end(), || log.end())?;
         let Some(reservation) = log.file.seal() else { return Ok(()) };
         self.append(log, &reservation, RecordKind::End, &[])?;
+        log.file.wait_for_growth(); // while the directory is this database's
         self.sync_through(log.end(), || log.end()).map(drop)
     }
 
@@ -470,6 +468,12 @@ impl Logs {
         let _ = self.failed.set(error.clone()); // the first failure is the one to report
     }
 }
+
+/// The first extent of a log: what a database of few records takes.
+const EXTENT_BYTES: u64 = 64 << 10;
+
+/// A short log has shorter extents, so that it grows like others.
+const EXTENTS_MIN: u64 = 16;
 
 /// The size of a log whose first record has `payload_bytes`.
 fn capacity_for(payload_bytes: u64) -> u64 {

@@ -27,7 +27,7 @@ const WINDOW_MAX_BYTES: usize = 4 << 20;
 const LOG_WINDOW_MIN_BYTES: u64 = 1 << 20;
 
 /// Of the log. Not more: the kernel takes what is present for written, and the next sync writes it.
-pub(crate) const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
+const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
 
 /// For so long what is present of the log is to do.
 const LOG_WINDOW: Duration = Duration::from_millis(40);

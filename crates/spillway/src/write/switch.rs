@@ -149,8 +149,16 @@ impl Core {
         Ok(through)
     }
 
-    /// Makes the spare the current log, or makes one now; `full` is the log that was found full.
+    /// Makes room for a record of `need_bytes`: in the next extent of `full`, or else in the next log.
     pub(crate) fn roll_log(&self, full: &Arc<ActiveLog>, need_bytes: u64) -> Result<()> {
+        if self.with_all_space(|| full.file.ensure(need_bytes as usize))? {
+            return Ok(());
+        }
+        self.replace_log(full, need_bytes)
+    }
+
+    /// Makes the spare the current log, or makes one now, where `full` is still the current one.
+    fn replace_log(&self, full: &Arc<ActiveLog>, need_bytes: u64) -> Result<()> {
         let _rolling = self.logs.rolling.lock();
         let current = self.commit.lock().log.as_ref().map(|log| log.number());
         if current != Some(full.number()) {
@@ -171,7 +179,6 @@ impl Core {
             }
             return Err(error);
         }
-        self.logs.ask_for_spare();
         self.upkeep.raise();
         self.flush_for_log_limit(next.file.capacity());
         Ok(())
@@ -183,7 +190,7 @@ impl Core {
         self.release_logs();
         let current = self.commit.lock().log.clone();
         match current.filter(|log| log.file.tail() >= bytes_min) {
-            Some(log) if self.is_all_in_tables() => self.roll_log(&log, 0),
+            Some(log) if self.is_all_in_tables() => self.replace_log(&log, 0),
             _ => Ok(()),
         }
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillway::{
-    Db, ErrorKind, Family, IngestMode, IngestOptions, IngestProgress, IngestRequest, ReadOptions, TableWriter,
-    WriteOptions,
+    Db, ErrorKind, Family, IngestMode, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions,
+    TableWriter, WriteOptions,
 };
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
@@ -99,9 +99,9 @@ impl Mount {
         Command::new(command).args(arguments).output().is_ok_and(|output| output.status.success())
     }
 
-    fn tmpfs(at: &Path) -> Option<Mount> {
+    fn tmpfs(at: &Path, mib: usize) -> Option<Mount> {
         let path = at.to_str()?;
-        let size = format!("size={DISK_MIB}m");
+        let size = format!("size={mib}m");
         Self::run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", path]).then(|| Mount(at.to_owned()))
     }
 
@@ -141,7 +141,36 @@ fn fill_a_real_disk(kind: &'static str, mount: fn(&Path, &Path) -> Option<Mount>
 
 #[test]
 fn a_full_tmpfs() {
-    fill_a_real_disk("tmpfs", |at, _| Mount::tmpfs(at));
+    fill_a_real_disk("tmpfs", |at, _| Mount::tmpfs(at, DISK_MIB));
+}
+
+/// Opens a database with the options that are nobody's choice, writes some, and goes on in a second life.
+fn live_on_a_small_disk(vfs: &Arc<dyn Vfs>, dir: &Path) {
+    for life in 0..2u64 {
+        let db = Db::open(dir, &OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }).unwrap();
+        let family = db.default_family();
+        check(&db, life * 100);
+        for number in life * 100..(life + 1) * 100 {
+            db.put(&family, &number.to_be_bytes(), &value(number), &WriteOptions::synced()).unwrap();
+        }
+        if life == 0 {
+            db.flush(&[&family]).unwrap();
+        }
+        check(&db, (life + 1) * 100);
+    }
+}
+
+#[test]
+fn a_file_system_of_16_mib_is_enough() {
+    const SMALL_MIB: usize = 16;
+    let memory = MemoryVfs::new(1);
+    memory.set_capacity(Some((SMALL_MIB as u64) << 20));
+    live_on_a_small_disk(&(memory as Arc<dyn Vfs>), Path::new("/db"));
+    let dir = tempfile::tempdir().unwrap();
+    match Mount::tmpfs(dir.path(), SMALL_MIB) {
+        Some(_mounted) => live_on_a_small_disk(&(RealVfs::new() as Arc<dyn Vfs>), &dir.path().join("db")),
+        None => println!("skipped: tmpfs cannot be mounted here"),
+    }
 }
 
 #[test]
