@@ -38,7 +38,7 @@ count() { "$spillway" scan --count "$@" | sed 's/ .*//; s/,//g'; }
 expect() { [ "$2" = "$3" ] || fail "$1: expected $3, found $2"; }
 # Of what `scan` prints, how many writes of `bench ingest --keys=codepoints` are what they should be, each of $1 once: the key
 # is CODEPOINT/NTH, and the value's 100 characters begin with the number that is made of the two, in 16 hexadecimal digits
-# (crates/bench/src/ingest/tables.rs). Printed in halves: not every awk has numbers of more than 32 bits in %x.
+# (crates/bench/src/ingest/entries.rs). Printed in halves: not every awk has numbers of more than 32 bits in %x.
 writes_that_are_right() {
     awk -F '\t' -v written="$1" '
         function hex(text, n, i) {
@@ -141,9 +141,9 @@ rate=4000 seconds=1.5 lead=0.5 interval_ms=300 rounds=3
 written=8000 asked=5 # of each run: the rate for both times, the measured time in intervals
 modes="blocking flush-first direct flushable"
 say "$rate writes a second at fixed times, two threads. The table is ingested each $interval_ms ms, $asked times, in each mode by turns; $rounds rounds:"
-"$spillway" bench ingest --part=writers --db="$work/ingest" --keep --tables="$work/tables/unicode-000001.sst" --loads=given \
-    --keys=codepoints --mode="${modes// /,}" --sync=no --rate=$rate --seconds=$seconds --warmup=$lead --rounds=$rounds \
-    --interval_ms=$interval_ms --json="$work/ingest.jsonl" --plot="$work/ingest.svg" >"$work/ingest.txt" ||
+"$spillway" bench ingest --db="$work/ingest" --keep --tables="$work/tables/unicode-000001.sst" --keys=codepoints \
+    --mode="${modes// /,}" --rate=$rate --seconds=$seconds --warmup=$lead --rounds=$rounds --interval_ms=$interval_ms \
+    --json="$work/ingest.jsonl" >"$work/ingest.txt" ||
     fail "$(tail -n 3 "$work/ingest.txt")"
 # Of each mode: a figure of every round in milliseconds, and their median.
 figures() {
@@ -164,7 +164,7 @@ say "waited for, and its waits (the engine counts them) stay near 0 in every rou
 
 step "9. Is everything in all five databases?"
 for mode in none $modes; do
-    found=$work/ingest/given-$mode
+    found=$work/ingest/$mode
     ingested=0 expected=$(printf '' | cksum)
     taken=$(grep "\"mode\":\"$mode\"" "$work/ingest.jsonl" | sed -n '$s/.*"ingests":\([0-9]*\).*/\1/p')
     also=
@@ -188,14 +188,5 @@ for mode in none $modes; do
     say "$mode: $written writes$also; every checksum holds"
 done
 say "Every write is there once, and its value is one of its key: it begins with the key's number. The lines are the file's, byte for byte."
-# The temporary directory goes: the picture stays where the build puts its files.
-plot=${CARGO_TARGET_DIR:-target}/demo-ingest.svg
-if [ -n "${KEEP:-}" ]; then
-    plot=$work/ingest.svg
-else
-    mkdir -p "$(dirname "$plot")"
-    cp "$work/ingest.svg" "$plot"
-fi
-say "The latencies as a picture: $plot"
 
 step "Done: $records records loaded and read back, $acknowledged acknowledged before a SIGKILL, 0 lost."

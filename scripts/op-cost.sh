@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What one operation takes of the thread that asks for it, Spillway beside Debian's RocksDB, both through RocksDB's C
+# What one operation takes of the thread that asks for it, Spillway beside RocksDB, both through RocksDB's C
 # interface with RocksDB's defaults: instructions (callgrind), calls of the allocator, system calls. Counts, not times, so that
 # the machine may be busy: what 30,000 operations more take, by the operation. Prints a table, and with --json FILE appends a
 # line for each row to FILE.
 #
 #     scripts/op-cost.sh [--json FILE] [put|batch|get|tableget|missing|seek ...]
 #
-# ROCKSDB_LIB is another library than Debian's.
+# ROCKSDB_LIB is RocksDB's library: its release (make compare fetches it), or else Debian's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

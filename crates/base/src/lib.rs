@@ -2,6 +2,7 @@
 //! users extend the engine with, byte coding and checksums, errors, the options table and metrics.
 //!
 //! Everything above shares these words; this crate imports none of the others.
+#![forbid(unsafe_code)]
 
 pub mod checksum;
 pub mod coding;

@@ -1,4 +1,4 @@
-//! The command line: `db`, `memtable`, `persist`, `ingest`, `flush`, `restart`, `report`.
+//! The command line: `db`, `memtable`, `ingest`, `report`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,11 +7,8 @@ use base::Result;
 use clap::Subcommand;
 
 use crate::flags::{FlagSet, Flags, asks_for_help};
-use crate::flush::{self, FlushFlags};
 use crate::ingest::{self, IngestFlags};
 use crate::memtable::{self, MemtableFlags};
-use crate::persist::{self, PersistFlags};
-use crate::restart::{self, RestartFlags};
 use crate::{harness, report};
 
 /// What `bench` takes.
@@ -37,38 +34,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
     },
-    /// Times batches that are written and flushed at once, on a growing database; `--help` lists the flags.
-    #[command(disable_help_flag = true)]
-    Persist {
-        /// `--flag=value` or `-flag=value`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<OsString>,
-    },
-    /// Times ingests over memtables, writers beside ingests, and loading by ingests, in every mode; `--help` lists the flags.
+    /// Times writers beside ingests, in every mode; `--help` lists the flags.
     #[command(disable_help_flag = true)]
     Ingest {
         /// `--flag=value` or `-flag=value`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<OsString>,
-    },
-    /// Measures flushes, memtables that become tables beside those that are rewritten; `--help` lists the flags.
-    #[command(disable_help_flag = true)]
-    Flush {
-        /// `--flag=value` or `-flag=value`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<OsString>,
-    },
-    /// Times opening a database whose process was killed, by images and by replay; `--help` lists the flags.
-    #[command(disable_help_flag = true)]
-    Restart {
-        /// `--flag=value` or `-flag=value`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<OsString>,
-    },
-    /// The process that `restart` kills: fills a database, says so, and waits.
-    #[command(name = restart::FILL, hide = true, disable_help_flag = true)]
-    RestartFill {
-        /// Those of `restart`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
     },
@@ -109,14 +78,6 @@ pub fn run(args: &Args) -> Result<()> {
             }
             memtable::run(&MemtableFlags::parse(&given)?, &vfs)
         }
-        Command::Persist { flags } => {
-            let given = texts(flags);
-            if asks_for_help(&given) {
-                println!("{}", PersistFlags::help());
-                return Ok(());
-            }
-            persist::run(&PersistFlags::parse(&given)?, &vfs)
-        }
         Command::Ingest { flags } => {
             let given = texts(flags);
             if asks_for_help(&given) {
@@ -125,23 +86,6 @@ pub fn run(args: &Args) -> Result<()> {
             }
             ingest::run(&IngestFlags::parse(&given)?, &vfs)
         }
-        Command::Flush { flags } => {
-            let given = texts(flags);
-            if asks_for_help(&given) {
-                println!("{}\n{}", FlushFlags::help(), flush::EXAMPLES);
-                return Ok(());
-            }
-            flush::run(&FlushFlags::parse(&given)?, &vfs)
-        }
-        Command::Restart { flags } => {
-            let given = texts(flags);
-            if asks_for_help(&given) {
-                println!("{}\n{}", RestartFlags::help(), restart::EXAMPLES);
-                return Ok(());
-            }
-            restart::run(&RestartFlags::parse(&given)?, &vfs)
-        }
-        Command::RestartFill { flags } => restart::fill_and_wait(&RestartFlags::parse(&texts(flags))?, &vfs),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),
     }
 }

@@ -2,7 +2,7 @@
 //! did, prints it.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +12,12 @@ use rustix::time::{ClockId, clock_gettime};
 use spillway::Db;
 use vfs::Vfs;
 
-use crate::flags::{FlagValue, Flags};
+use crate::flags::Flags;
 use crate::options::open_options;
 use crate::outcome::{Circumstances, Outcome};
 use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
 use crate::state;
 use crate::store::Direct;
-use crate::switches::Switches;
 use crate::work::threads::{base_of, run_threads};
 use crate::work::{BENCHMARKS, Benchmark, Ground};
 use crate::workload::Rng;
@@ -50,29 +49,19 @@ pub fn run_benchmarks(flags: &Flags, vfs: &Arc<dyn Vfs>, text: &mut dyn Write, j
     if let Some(name) = names.iter().find(unknown) {
         return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
     }
-    let mut sessions = Session::all(flags, vfs)?;
-    let alone = sessions.len() == 1;
+    factory_from_option_string(&flags.memtablerep)?;
+    let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
+    let mut session = Session { flags, vfs: vfs.clone(), db: None, rng: Rng::new(seed) };
     write_text(text, &header(flags))?;
     for name in names {
-        for session in &mut sessions {
-            if !alone {
-                write_text(text, &format!("memtable {}:", session.memtable))?;
-            }
-            if let Some(outcome) = session.run_named(name, text)? {
-                json(&json_of(&outcome)?)?;
-            }
-            if !alone {
-                session.open(false)?.wait_for_compaction()?;
-            }
+        if let Some(outcome) = session.run_named(name, text)? {
+            json(&json_of(&outcome)?)?;
         }
     }
-    for session in &mut sessions {
-        if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
-            state::print(db, "rocksdb.options-statistics", text)?;
-        }
-        session.close()?;
+    if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
+        state::print(db, "rocksdb.options-statistics", text)?;
     }
-    Ok(())
+    session.close()
 }
 
 fn header(flags: &Flags) -> String {
@@ -86,7 +75,7 @@ fn header(flags: &Flags) -> String {
         flags.num,
         (flags.num * entry as u64) as f64 / f64::from(1 << 20),
         flags.compression_type,
-        flags.memtablerep.show(),
+        flags.memtablerep,
         flags.db,
     )
 }
@@ -96,12 +85,9 @@ pub fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-/// A run with one memtable: the database stays open from one benchmark to the next.
+/// A run: the database stays open from one benchmark to the next.
 struct Session<'a> {
     flags: &'a Flags,
-    /// Its option string.
-    memtable: &'a str,
-    path: PathBuf,
     vfs: Arc<dyn Vfs>,
     db: Option<Db>,
     /// Where the benchmarks' random numbers start: no two have the same, or a read would follow in a write's steps.
@@ -109,23 +95,8 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// One for each memtable; with several, each has a folder of its own in the database's.
-    fn all(flags: &'a Flags, vfs: &Arc<dyn Vfs>) -> Result<Vec<Session<'a>>> {
-        let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
-        let options = flags.memtablerep.options();
-        let mut sessions = Vec::new();
-        for (at, memtable) in options.iter().enumerate() {
-            factory_from_option_string(memtable)?;
-            let mut path = PathBuf::from(&flags.db);
-            if options.len() > 1 {
-                path.push(format!("memtable-{at}"));
-            }
-            sessions.push(Session { flags, memtable, path, vfs: vfs.clone(), db: None, rng: Rng::new(seed) });
-        }
-        if options.len() > 1 {
-            vfs.create_dir_all(Path::new(&flags.db))?;
-        }
-        Ok(sessions)
+    fn path(&self) -> &Path {
+        Path::new(&self.flags.db)
     }
 
     /// The open database; a new one where `fresh`.
@@ -135,14 +106,14 @@ impl<'a> Session<'a> {
                 return Err(Error::invalid_argument("--use_existing_db, and a benchmark that wants a new database"));
             }
             self.close()?;
-            if self.vfs.exists(&self.path)? {
-                Db::destroy(&self.path, None, &self.vfs)?;
+            if self.vfs.exists(self.path())? {
+                Db::destroy(self.path(), None, &self.vfs)?;
             }
         }
         if self.db.is_none() {
-            let mut options = open_options(self.flags, self.memtable)?;
+            let mut options = open_options(self.flags)?;
             options.vfs = self.vfs.clone();
-            self.db = Some(Db::open(&self.path, &options)?);
+            self.db = Some(Db::open(self.path(), &options)?);
         }
         self.db.as_ref().ok_or_else(|| Error::closed("the database was not opened"))
     }
@@ -156,9 +127,9 @@ impl<'a> Session<'a> {
         match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
             Some(benchmark) => self.run(benchmark, text).map(Some),
             None => {
-                let (flags, memtable, vfs) = (self.flags, self.memtable, self.vfs.clone());
+                let (flags, vfs) = (self.flags, self.vfs.clone());
                 let ground = Ground { flags, vfs: vfs.as_ref() };
-                state::run(name, self.open(false)?, &ground, memtable, text)
+                state::run(name, self.open(false)?, &ground, text)
             }
         }
     }
@@ -166,20 +137,18 @@ impl<'a> Session<'a> {
     fn run(&mut self, benchmark: &Benchmark, text: &mut dyn Write) -> Result<Outcome> {
         let mut flags = self.flags.clone();
         (benchmark.adjust)(&mut flags);
-        let (vfs, memtable) = (self.vfs.clone(), self.memtable);
+        let vfs = self.vfs.clone();
         let seed = self.rng.next() ^ base_of(benchmark.name);
         let db = self.open(benchmark.fresh)?;
         let ground = Ground { flags: &flags, vfs: vfs.as_ref() };
-        let switches_before = Switches::of(db);
         let cpu_before = processor_time();
         let (total, background_writes) = run_threads(benchmark, &Direct::new(db, &flags), &ground, seed)?;
         let about = Circumstances {
             bench: benchmark.name,
-            memtable,
+            memtable: &flags.memtablerep,
             threads: flags.threads,
             cpu: processor_time().saturating_sub(cpu_before),
             background_writes,
-            switch_max_us: Switches::longest_since(switches_before, db),
         };
         let outcome = Outcome::new(&about, &total)?;
         write_text(text, &outcome.text(total.looked_up))?;

@@ -1,11 +1,9 @@
 //! The machine, and what processes used of it, as Linux tells.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use base::{Error, Result};
+use base::Result;
 use serde::{Deserialize, Serialize};
 use vfs::{IoClass, Vfs};
 
@@ -41,14 +39,6 @@ impl Machine {
     }
 }
 
-/// Processor time that the host of this machine, where it is a virtual one, gave to others since it started, all processors
-/// together; zero where the kernel does not tell.
-pub fn stolen_time(vfs: &dyn Vfs) -> Duration {
-    let stat = proc_text(vfs, "/proc/stat").unwrap_or_default();
-    let ticks = stat.lines().next().and_then(|line| line.split_whitespace().nth(8)?.parse::<u64>().ok());
-    Duration::from_millis(ticks.unwrap_or_default() * 1000 / rustix::param::clock_ticks_per_second().max(1))
-}
-
 /// Where, when and with what code something was measured.
 pub struct Occasion {
     pub machine: Machine,
@@ -61,13 +51,6 @@ impl Occasion {
     pub fn now(vfs: &dyn Vfs, dir: &Path) -> Occasion {
         let machine = Machine::describe(vfs, dir);
         Occasion { machine, commit: commit(), unix_time_s: vfs.unix_time_us() / 1_000_000 }
-    }
-
-    /// Writes it into a record's fields.
-    pub fn put_into(&self, machine: &mut Machine, commit: &mut String, unix_time_s: &mut u64) {
-        machine.clone_from(&self.machine);
-        commit.clone_from(&self.commit);
-        *unix_time_s = self.unix_time_s;
     }
 }
 
@@ -84,20 +67,13 @@ pub struct Setting {
 
 impl Setting {
     pub fn new(kind: &str, occasion: &Occasion, flags: String) -> Setting {
-        let mut setting = Setting { kind: kind.to_owned(), flags, ..Setting::default() };
-        occasion.put_into(&mut setting.machine, &mut setting.commit, &mut setting.unix_time_s);
-        setting
+        let Occasion { machine, commit, unix_time_s } = occasion;
+        let (machine, commit, unix_time_s) = (machine.clone(), commit.clone(), *unix_time_s);
+        Setting { kind: kind.to_owned(), flags, machine, commit, unix_time_s }
     }
 }
 
-/// Bytes of memory that this process holds; 0 where the system does not tell.
-pub fn resident_bytes(vfs: &dyn Vfs) -> u64 {
-    let pages = proc_text(vfs, "/proc/self/statm").ok();
-    let pages = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or_default() * rustix::param::page_size() as u64
-}
-
-/// The highest [`resident_bytes`] since [`reset_peak`]; 0 where the system does not tell.
+/// The most memory that this process held since [`reset_peak`]; 0 where the system does not tell.
 pub fn peak_resident_bytes(vfs: &dyn Vfs) -> u64 {
     let status = proc_text(vfs, "/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|line| field(line, "VmHWM")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -130,21 +106,6 @@ fn io_count(vfs: &dyn Vfs, name: &str) -> u64 {
     io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default()
 }
 
-/// The program that is running, and the arguments that begin a run of `benchmark` in place of `running`, the one it runs now.
-///
-/// # Errors
-/// `Io`: the system does not tell where it lies.
-pub fn this_program(running: &str, benchmark: &str) -> Result<(PathBuf, Vec<OsString>)> {
-    let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
-    Ok((program, arguments_of(std::env::args_os().skip(1), running, benchmark)))
-}
-
-/// Arguments up to one benchmark's name, and then another's. Whatever the program is called, `bench` stands there where it
-/// is the command line.
-fn arguments_of(given: impl Iterator<Item = OsString>, running: &str, benchmark: &str) -> Vec<OsString> {
-    given.take_while(|argument| argument != running).chain([benchmark.into()]).collect()
-}
-
 /// The type of the file system that `dir` lies on: that of the longest mount point above it.
 fn file_system(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
     let dir = vfs.canonicalize(dir).ok()?;
@@ -168,23 +129,6 @@ fn proc_text(vfs: &dyn Vfs, path: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Processor time that a process has used, all its threads together, in steps of the kernel's clock (10 ms). `None` once
-/// it is gone.
-pub fn processor_time_of(vfs: &dyn Vfs, process: u32) -> Option<Duration> {
-    let stat = proc_text(vfs, &format!("/proc/{process}/stat")).ok()?;
-    let ticks = ticks_in(&stat)?;
-    let per_second = rustix::param::clock_ticks_per_second().max(1);
-    Some(Duration::from_secs_f64(ticks as f64 / per_second as f64))
-}
-
-/// User and system time out of a `stat` line. The program's name, in parentheses, may hold anything.
-fn ticks_in(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
-}
-
 /// The commit that the working directory stands at, with `+` where files differ from it; empty outside a repository.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
@@ -203,32 +147,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_behind_any_name() {
-        assert_eq!(ticks_in("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 40 2 0 0"), Some(42));
-        assert_eq!(ticks_in("12 (x) S 1"), None);
-    }
-
-    #[test]
-    fn another_benchmark_is_begun_as_this_one_was() {
-        let begun = |given: &[&str]| {
-            let begun = arguments_of(given.iter().map(OsString::from), "restart", "restart-fill");
-            begun.join(" ".as_ref()).into_string().unwrap()
-        };
-        assert_eq!(begun(&["restart", "--db=/tmp/db"]), "restart-fill");
-        assert_eq!(
-            begun(&["--log-level", "off", "bench", "restart", "--seed=1"]),
-            "--log-level off bench restart-fill"
-        );
-    }
-
-    #[test]
     fn this_machine_has_cores_and_this_process_uses_them() {
         let vfs = vfs::RealVfs::new();
         let machine = Machine::describe(vfs.as_ref(), Path::new("/"));
         assert!(machine.cores > 0 && !machine.kernel.is_empty() && !machine.file_system.is_empty(), "{machine:?}");
-        assert!(processor_time_of(vfs.as_ref(), std::process::id()).is_some());
-        assert!(processor_time_of(vfs.as_ref(), u32::MAX).is_none());
-        assert!(resident_bytes(vfs.as_ref()) > 1 << 20);
         reset_peak(vfs.as_ref()).expect("allowed to a process of itself");
         assert!(peak_resident_bytes(vfs.as_ref()) > 1 << 20);
     }

@@ -1,4 +1,5 @@
 //! The benchmarks as a program of their own; `spillway bench` is the same.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 

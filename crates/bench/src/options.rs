@@ -10,8 +10,8 @@ use crate::flags::Flags;
 
 /// # Errors
 /// `InvalidArgument`: a flag whose value names nothing.
-pub fn open_options(flags: &Flags, memtable: &str) -> Result<OpenOptions> {
-    let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family(flags, memtable)?);
+pub fn open_options(flags: &Flags) -> Result<OpenOptions> {
+    let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family(flags)?);
     options.db = database(flags);
     Ok(options)
 }
@@ -33,12 +33,12 @@ fn database(flags: &Flags) -> DbOptions {
     }
 }
 
-fn family(flags: &Flags, memtable: &str) -> Result<FamilyOptions> {
+fn family(flags: &Flags) -> Result<FamilyOptions> {
     let mut options = FamilyOptions {
         write_buffer_size: flags.write_buffer_size,
         max_write_buffer_number: flags.max_write_buffer_number,
         min_write_buffer_number_to_merge: flags.min_write_buffer_number_to_merge,
-        memtable_factory: memtable.into(),
+        memtable_factory: flags.memtablerep.as_str().into(),
         memtable_prefix_bloom_size_ratio: flags.memtable_bloom_size_ratio,
         memtable_whole_key_filtering: flags.memtable_whole_key_filtering,
         compression: compression(&flags.compression_type)?,
@@ -120,12 +120,15 @@ mod tests {
     use super::*;
 
     fn options(line: &str) -> Result<OpenOptions> {
-        open_options(&Flags::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())?, "vector")
+        open_options(&Flags::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())?)
     }
 
     #[test]
     fn flags_reach_the_options() {
-        let made = options("--db=/x --compression_type=lz4 --bloom_bits=10 --cache_size=5 --checksum_type=1").unwrap();
+        let made = options(
+            "--db=/x --memtablerep=vector --compression_type=lz4 --bloom_bits=10 --cache_size=5 --checksum_type=1",
+        )
+        .unwrap();
         let (name, family) = &made.families[0];
         assert_eq!((name.as_str(), family.compression), (DEFAULT_FAMILY, CompressionKind::Lz4));
         assert_eq!(family.table.filter_policy.bits_per_key, Some(10.0));

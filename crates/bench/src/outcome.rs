@@ -36,9 +36,6 @@ pub struct Outcome {
     pub found: Option<u64>,
     /// What the writer beside the readers wrote, where there was one.
     pub background_writes: Option<u64>,
-    /// The longest that a writer was held up by a memtable switch since the database was opened; where statistics are kept
-    /// and this benchmark switched.
-    pub switch_max_us: Option<f64>,
 }
 
 /// What an outcome says besides what the threads counted.
@@ -49,7 +46,6 @@ pub struct Circumstances<'a> {
     /// Processor time of the process while the benchmark ran.
     pub cpu: Duration,
     pub background_writes: Option<u64>,
-    pub switch_max_us: Option<f64>,
 }
 
 impl Outcome {
@@ -79,7 +75,6 @@ impl Outcome {
             cpu_us_per_op: about.cpu.as_secs_f64() * 1e6 / ops,
             found: (tally.looked_up > 0).then_some(tally.found),
             background_writes: about.background_writes,
-            switch_max_us: about.switch_max_us,
         })
     }
 
@@ -97,9 +92,6 @@ impl Outcome {
         }
         if let Some(writes) = self.background_writes {
             line.push_str(&format!(" (beside {writes} writes)"));
-        }
-        if let Some(longest) = self.switch_max_us {
-            line.push_str(&format!(" (longest memtable switch {longest:.1} micros)"));
         }
         line
     }

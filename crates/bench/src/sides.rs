@@ -18,6 +18,10 @@ pub enum Unit {
     RowsPerSecond,
     #[serde(rename = "ms to open")]
     MsToOpen,
+    #[serde(rename = "ms to flush")]
+    MsToFlush,
+    #[serde(rename = "us to ingest")]
+    UsToIngest,
     #[serde(rename = "us at p99.9")]
     P999Us,
     #[serde(rename = "MB on disk")]
@@ -30,37 +34,12 @@ impl Unit {
             Unit::OpsPerSecond => "ops/s",
             Unit::RowsPerSecond => "rows/s",
             Unit::MsToOpen => "ms to open",
-            Unit::P999Us => "\u{b5}s at p99.9",
+            Unit::MsToFlush => "ms to flush",
+            Unit::UsToIngest => "us to ingest",
+            Unit::P999Us => "us at p99.9",
             Unit::MbOnDisk => "MB on disk",
         }
     }
-
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Unit::OpsPerSecond | Unit::RowsPerSecond)
-    }
-
-    /// How much better a figure is than another of the same unit: above 1 where it is.
-    pub fn advantage(self, figure: f64, over: f64) -> f64 {
-        let (better, worse) = if self.more_is_better() { (figure, over) } else { (over, figure) };
-        better / worse.max(f64::MIN_POSITIVE)
-    }
-}
-
-/// Writes that should have begun within a short time, in microseconds from when each should have.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Window {
-    pub at_s: f64,
-    pub writes: u64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub max_us: f64,
-}
-
-/// An ingest among writers: when it was called, and how long the call took.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Ingested {
-    pub at_s: f64,
-    pub took_ms: f64,
 }
 
 /// A line of JSON. Later fields may be added, those there keep their meaning.
@@ -100,10 +79,9 @@ pub struct SideRecord {
     pub disk_bytes: Option<u64>,
     /// The most memory the process held while it was measured.
     pub peak_bytes: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub windows: Vec<Window>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ingests: Vec<Ingested>,
+    /// That were done beside the writers, and the median of their calls in milliseconds.
+    pub ingests: u64,
+    pub ingest_ms: f64,
     /// The option string that the library got.
     pub options: String,
     #[serde(flatten)]
@@ -113,7 +91,7 @@ pub struct SideRecord {
 impl SideRecord {
     /// What was done, as it is called in tables.
     pub fn name(&self) -> String {
-        if self.mode.is_empty() { self.workload.clone() } else { format!("{}: {}", self.workload, self.mode) }
+        if self.mode.is_empty() { self.workload.clone() } else { format!("{}, {}", self.workload, self.mode) }
     }
 
     /// The line for whoever watches.
@@ -129,22 +107,5 @@ impl SideRecord {
             self.storage_bytes as f64 / 1e6,
             self.peak_bytes as f64 / 1e6
         )
-    }
-}
-
-/// The tables of a run, as they stand in the documentation.
-pub fn summary(records: &[SideRecord]) -> String {
-    crate::report::sides::tables(records)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_advantage_is_above_one_whatever_the_unit() {
-        assert_eq!(Unit::OpsPerSecond.advantage(300.0, 100.0), 3.0);
-        assert_eq!(Unit::MsToOpen.advantage(100.0, 300.0), 3.0);
-        assert_eq!(Unit::P999Us.advantage(300.0, 150.0), 0.5);
     }
 }

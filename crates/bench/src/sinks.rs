@@ -45,6 +45,11 @@ pub fn write_text(text: &mut dyn Write, line: &str) -> Result<()> {
     writeln!(text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
 }
 
+/// A result as tables take it.
+pub fn value_of(result: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(result).map_err(|e| Error::invalid_argument(e.to_string()))
+}
+
 /// A line of JSON.
 pub fn json_of(result: &impl Serialize) -> Result<String> {
     serde_json::to_string(result).map_err(|e| Error::invalid_argument(e.to_string()))

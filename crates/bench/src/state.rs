@@ -29,16 +29,16 @@ pub fn is_command(name: &str) -> bool {
 ///
 /// # Errors
 /// `InvalidArgument`: the database does not know the property. Otherwise what the command failed with.
-pub fn run(name: &str, db: &Db, ground: &Ground<'_>, memtable: &str, text: &mut dyn Write) -> Result<Option<Outcome>> {
+pub fn run(name: &str, db: &Db, ground: &Ground<'_>, text: &mut dyn Write) -> Result<Option<Outcome>> {
     match name {
-        "compact" => timed((name, memtable), ground, text, || {
+        "compact" => timed(name, ground, text, || {
             db.compact_range(&db.default_family(), None, None, &CompactRangeOptions::default())
         })
         .map(Some),
-        "flush" => timed((name, memtable), ground, text, || db.flush(&[&db.default_family()])).map(Some),
+        "flush" => timed(name, ground, text, || db.flush(&[&db.default_family()])).map(Some),
         "waitforcompaction" => {
             write_text(text, &format!("waitforcompaction({}): started", ground.flags.db))?;
-            let outcome = timed((name, memtable), ground, &mut std::io::sink(), || db.wait_for_compaction())?;
+            let outcome = timed(name, ground, &mut std::io::sink(), || db.wait_for_compaction())?;
             write_text(text, &format!("waitforcompaction({}): finished", ground.flags.db))?;
             Ok(Some(outcome))
         }
@@ -48,7 +48,7 @@ pub fn run(name: &str, db: &Db, ground: &Ground<'_>, memtable: &str, text: &mut 
 }
 
 fn timed(
-    (name, memtable): (&str, &str),
+    name: &str,
     ground: &Ground<'_>,
     text: &mut dyn Write,
     command: impl FnOnce() -> Result<()>,
@@ -59,7 +59,8 @@ fn timed(
     tally.finish(Operation::Write, 1)?;
     tally.end();
     let cpu = processor_time().saturating_sub(cpu_before);
-    let about = Circumstances { bench: name, memtable, threads: 1, cpu, background_writes: None, switch_max_us: None };
+    let memtable = ground.flags.memtablerep.as_str();
+    let about = Circumstances { bench: name, memtable, threads: 1, cpu, background_writes: None };
     let outcome = Outcome::new(&about, &tally)?;
     write_text(text, &outcome.text(0))?;
     Ok(outcome)

@@ -1,4 +1,5 @@
 //! `spillway`: the database on the command line. One file per command; each takes its arguments and writes its answer.
+#![forbid(unsafe_code)]
 
 mod backup;
 mod bytes;

@@ -8,6 +8,7 @@
 //!
 //! Keeps C1 and C3 (reservations are ordered, and cost no I/O), C4 (space is allocated before it is reserved), D1 and D2
 //! (recovery tells a torn tail from corruption, and ends without a hole), D4 (a failed sync is final), B1 and B2.
+#![forbid(unsafe_code)]
 
 pub mod framed;
 

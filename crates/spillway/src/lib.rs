@@ -2,6 +2,7 @@
 //!
 //! The folders follow the lives of data: `write`, `read`, `flush`, `ingest`, `version`, `compaction`. `ARCHITECTURE.md` at the
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
+#![forbid(unsafe_code)]
 
 pub mod backup;
 pub(crate) mod caught;

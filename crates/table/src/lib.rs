@@ -4,6 +4,7 @@
 //!
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
+#![forbid(unsafe_code)]
 
 mod any;
 mod auto_sort;

@@ -8,6 +8,7 @@
 //!   [`faults`]: what a script does whose file system fails.
 //! - [`gate`], [`threads`], [`concurrent`]: for tests with real threads. [`kill`]: processes that are killed.
 //!   [`tables`]: tables to ingest.
+#![forbid(unsafe_code)]
 
 pub mod concurrent;
 pub mod crash;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Who may use whom; the order is from the bottom to the top. Dependencies for tests may also be the test kit.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("vfs", &["base"]),
     ("memtable", &["base", "vfs"]),
@@ -18,7 +18,6 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench"]),
     ("testkit", &["base", "vfs", "memtable", "log", "table", "spillway"]),
     ("bench", &["base", "vfs", "memtable", "log", "table", "spillway", "testkit"]),
-    ("compare", &["base", "vfs", "bench"]),
 ];
 
 fn crates() -> PathBuf {
@@ -63,7 +62,7 @@ fn imports_go_down_only() {
 }
 
 /// Where `unsafe` may stand in a crate that is mostly without: what it is for, in one module.
-const UNSAFE_ONLY_IN: [(&str, &str); 2] = [("capi", "boundary"), ("compare", "library")];
+const UNSAFE_ONLY_IN: [(&str, &str); 2] = [("capi", "boundary"), ("bench", "bin/bench-compare/library")];
 
 /// Rust files of a folder, those below it included.
 fn sources(dir: &Path) -> Vec<PathBuf> {
@@ -88,6 +87,31 @@ fn unsafe_code_stays_in_its_module() {
         assert!(!within.is_empty(), "{module} of {layer} has moved");
         assert!(outside.is_empty(), "{layer} may not be unsafe in {outside:?}");
     }
+}
+
+/// The crates that may hold `unsafe`: `vfs` and `memtable` all over, the others in [`UNSAFE_ONLY_IN`].
+const UNSAFE: [&str; 4] = ["vfs", "memtable", "capi", "bench"];
+
+/// A crate's roots: its library, and its programs in one file.
+fn roots(layer: &str) -> Vec<PathBuf> {
+    ["lib.rs", "main.rs"]
+        .map(|root| crates().join(layer).join("src").join(root))
+        .into_iter()
+        .filter(|p| p.exists())
+        .collect()
+}
+
+#[test]
+fn crates_without_unsafe_code_forbid_it() {
+    for (layer, _) in LAYERS {
+        for root in roots(layer) {
+            let forbids = std::fs::read_to_string(&root).unwrap().lines().any(|line| line == "#![forbid(unsafe_code)]");
+            assert!(forbids || UNSAFE.contains(&layer), "{root:?} does not forbid unsafe code");
+        }
+    }
+    let bench = roots("bench");
+    let forbid = |root: &PathBuf| std::fs::read_to_string(root).unwrap().contains("\n#![forbid(unsafe_code)]\n");
+    assert!(bench.iter().all(forbid), "of bench, only bench-compare is allowed to: {bench:?}");
 }
 
 #[test]

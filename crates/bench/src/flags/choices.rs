@@ -1,4 +1,4 @@
-//! Flags that choose among names, and lists of choices and numbers.
+//! Flags that choose among names.
 
 use super::{FlagValue, split_list};
 
@@ -31,38 +31,3 @@ impl<T: Named> FlagValue for Choices<T> {
         self.0.iter().map(|item| item.name()).collect::<Vec<_>>().join(",")
     }
 }
-
-/// Numbers, in the order given.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Numbers(pub Vec<usize>);
-
-impl FlagValue for Numbers {
-    fn read(text: &str) -> Option<Self> {
-        split_list(text)?.iter().map(|item| item.parse().ok()).collect::<Option<Vec<usize>>>().map(Numbers)
-    }
-
-    fn show(&self) -> String {
-        self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-    }
-}
-
-/// As yes-or-no flags that can be both are named.
-impl Named for bool {
-    const ALL: &'static [(&'static str, bool)] = &[("no", false), ("yes", true)];
-}
-
-/// Makes a flag of one choice.
-macro_rules! one_of {
-    ($($type:ty),+) => {
-        $(impl $crate::flags::FlagValue for $type {
-            fn read(text: &str) -> Option<Self> {
-                <$type as $crate::flags::choices::Named>::by_name(text)
-            }
-
-            fn show(&self) -> String {
-                $crate::flags::choices::Named::name(*self).to_owned()
-            }
-        })+
-    };
-}
-pub(crate) use one_of;

@@ -2,7 +2,7 @@
 
 use base::{Error, Result};
 
-use super::{self as table, JsonTarget, MemtableList, flags};
+use super::{self as table, JsonTarget, flags};
 
 flags! {
     /// What a run of benchmarks was asked to do.
@@ -58,9 +58,8 @@ flags! {
     disable_wal: bool = false;
     /// Verifies the checksum of every block read from a file.
     verify_checksum: bool = true;
-    /// The memtable's representation. Several, separated by commas: each benchmark runs on each, on a database of its own that is
-    /// left idle before the next one's turn. Not so in db_bench, which takes one.
-    memtablerep: MemtableList = MemtableList::one("skip_list");
+    /// The memtable's representation.
+    memtablerep: String = "skip_list".to_owned();
     /// Bytes of a memtable.
     write_buffer_size: usize = 64 << 20;
     /// Memtables, the mutable one included, at which writers wait.
@@ -223,7 +222,6 @@ mod tests {
             ("--num=1", "--db"),
             ("--db=/x --multiread_batched=false", "--multiread_batched"),
             ("--db=/x --reads", "--reads"),
-            ("--db=/x --memtablerep=a,,b", "--memtablerep"),
         ] {
             let message = parse(line).unwrap_err().to_string();
             assert!(message.contains(named), "{line}: {message}");

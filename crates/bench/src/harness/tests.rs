@@ -104,30 +104,8 @@ fn an_unknown_benchmark_is_an_error_before_anything_runs() {
 }
 
 #[test]
-fn memtables_take_turns_each_with_a_database_of_its_own() -> Result<()> {
+fn an_unknown_memtable_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let more = ["--memtablerep=skip_list,vector:8", "--threads=2", "--batch_size=10"];
-    let (text, outcomes) = run_small(dir.path(), "fillseq,readrandom", &more)?;
-    let order: Vec<_> = outcomes.iter().map(|o| (o.bench.as_str(), o.memtable.as_str(), o.ops)).collect();
-    let expected = ["fillseq", "readrandom"].map(|bench| [(bench, "skip_list", 4000), (bench, "vector:8", 4000)]);
-    assert_eq!(order, expected.concat());
-    assert!(outcomes.iter().filter(|o| o.bench == "readrandom").all(|o| o.found == Some(4000)), "{outcomes:?}");
-    assert!(text.contains("Memtablerep: skip_list,vector:8\n") && text.contains("\nmemtable vector:8:\n"), "{text}");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
-    let error = run_small(dir.path(), "readrandom", &["--memtablerep=skip_list,no_such_list"]).unwrap_err();
+    let error = run_small(dir.path(), "readrandom", &["--memtablerep=no_such_list"]).unwrap_err();
     assert!(error.to_string().contains("no_such_list"), "{error}");
-    Ok(())
-}
-
-#[test]
-fn the_longest_switch_is_told_where_statistics_are_kept() -> Result<()> {
-    let dir = tempfile::tempdir().unwrap();
-    let (text, outcomes) = run_small(dir.path(), "fillseq,readrandom", &["--statistics"])?;
-    // 2000 entries of 116 bytes fill several memtables of 64 KiB.
-    let switches: Vec<bool> = outcomes.iter().map(|outcome| outcome.switch_max_us.is_some()).collect();
-    assert_eq!(switches, [true, false]);
-    assert!(text.contains("(longest memtable switch "), "{text}");
-    let (_, outcomes) = run_small(dir.path(), "fillseq", &[])?;
-    assert_eq!(outcomes.first().unwrap().switch_max_us, None);
-    Ok(())
 }

@@ -39,11 +39,8 @@ flags::flags! {
     multi_get: usize = 16;
     /// Steps after each seek of seekrandom.
     seek_nexts: u32 = 0;
-    /// le8, be8, random8, random16, random24, user, uuid or url.
+    /// le8, be8, random16, user or url.
     key_shape: KeyShape = KeyShape::Le8;
-    /// Makes a memtable's pages present before it is filled, as the engine does in the background. All of its capacity then
-    /// counts as its memory.
-    populate: bool = false;
     /// How often everything is run, by turns; medians are printed.
     rounds: u32 = 1;
     /// A file for JSON lines, one for each round of each benchmark; alone or `-` for standard output.
@@ -79,7 +76,7 @@ impl MemtableFlags {
     pub fn conditions(&self) -> String {
         format!(
             "--num_operations={} --reads={} --num_scans={} --item_size={} --fill_threads={} --batch_size={} --multi_get={} \
-             --seek_nexts={} --populate={} --seed={}",
+             --seek_nexts={} --seed={}",
             self.num_operations,
             self.lookups(),
             self.num_scans,
@@ -88,7 +85,6 @@ impl MemtableFlags {
             self.batch_size,
             self.multi_get,
             self.seek_nexts,
-            self.populate,
             self.seed
         )
     }
@@ -111,10 +107,10 @@ mod tests {
 
     #[test]
     fn flags_reach_their_fields() {
-        let flags = parse("--memtablerep=skip_list,vector:7 --key_shape=url --reads=5 --json --populate").unwrap();
+        let flags = parse("--memtablerep=skip_list,vector:7 --key_shape=url --reads=5 --json").unwrap();
         assert_eq!(flags.memtablerep.options(), ["skip_list", "vector:7"]);
         assert_eq!((flags.key_shape, flags.lookups(), flags.json.0.as_str()), (KeyShape::Url, 5, "-"));
-        assert!(flags.populate && flags.conditions().contains("--reads=5 "));
+        assert!(flags.conditions().contains("--reads=5 "));
     }
 
     #[test]

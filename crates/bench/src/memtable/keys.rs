@@ -11,14 +11,10 @@ pub enum KeyShape {
     Le8,
     /// In eight big-endian bytes: numbers sort as numbers.
     Be8,
-    /// Uniformly random bytes.
-    Random8,
+    /// Sixteen uniformly random bytes.
     Random16,
-    Random24,
     /// `user` and 16 decimal digits.
     User,
-    /// A random UUID as text, 36 letters.
-    Uuid,
     /// Web addresses of [`HOSTS`] hosts, few of which have most of the pages, with shared folders.
     Url,
 }
@@ -26,11 +22,8 @@ pub enum KeyShape {
 const SHAPES: &[(&str, KeyShape)] = &[
     ("le8", KeyShape::Le8),
     ("be8", KeyShape::Be8),
-    ("random8", KeyShape::Random8),
     ("random16", KeyShape::Random16),
-    ("random24", KeyShape::Random24),
     ("user", KeyShape::User),
-    ("uuid", KeyShape::Uuid),
     ("url", KeyShape::Url),
 ];
 
@@ -72,30 +65,11 @@ impl KeyShape {
         match self {
             KeyShape::Le8 => out.extend_from_slice(&number.to_le_bytes()),
             KeyShape::Be8 => out.extend_from_slice(&number.to_be_bytes()),
-            KeyShape::Random8 => append_random(number, 1, out),
-            KeyShape::Random16 => append_random(number, 2, out),
-            KeyShape::Random24 => append_random(number, 3, out),
+            KeyShape::Random16 => (0..2).for_each(|word| out.extend_from_slice(&mixed(number, word).to_le_bytes())),
             KeyShape::User => out.extend_from_slice(format!("user{number:016}").as_bytes()),
-            KeyShape::Uuid => out.extend_from_slice(uuid(number).as_bytes()),
             KeyShape::Url => out.extend_from_slice(url(number).as_bytes()),
         }
     }
-}
-
-fn append_random(number: u64, words: u64, out: &mut Vec<u8>) {
-    (0..words).for_each(|word| out.extend_from_slice(&mixed(number, word).to_le_bytes()));
-}
-
-fn uuid(number: u64) -> String {
-    let (high, low) = (mixed(number, 10), mixed(number, 11));
-    // Version 4, variant 1 (RFC 9562).
-    let (time_high, variant) = (0x4000 | (high & 0x0FFF), 0x8000 | (low >> 50));
-    format!(
-        "{:08x}-{:04x}-{time_high:04x}-{variant:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xFFFF,
-        low & 0xFFFF_FFFF_FFFF
-    )
 }
 
 fn url(number: u64) -> String {
@@ -185,10 +159,8 @@ mod tests {
         let key = |shape, number| KeyList::new(shape, [7, number]).key(1).to_vec();
         assert_eq!(key(KeyShape::Le8, 0x0102), [2, 1, 0, 0, 0, 0, 0, 0]);
         assert_eq!(key(KeyShape::Be8, 0x0102), [0, 0, 0, 0, 0, 0, 1, 2]);
-        assert_eq!(key(KeyShape::Random24, 1).len(), 24);
+        assert_eq!(key(KeyShape::Random16, 1).len(), 16);
         assert_eq!(key(KeyShape::User, 12), b"user0000000000000012");
-        let uuid = String::from_utf8(key(KeyShape::Uuid, 3)).unwrap();
-        assert!(uuid.len() == 36 && uuid.as_bytes()[14] == b'4' && uuid.matches('-').count() == 4, "{uuid}");
         let url = String::from_utf8(key(KeyShape::Url, 3)).unwrap();
         assert!(url.starts_with("https://www.site-") && url.ends_with("/page-3.html"), "{url}");
     }

@@ -6,8 +6,6 @@ mod flags;
 mod keys;
 mod record;
 mod run;
-mod summary;
-mod twister;
 mod work;
 
 use std::io::Write;
@@ -19,12 +17,13 @@ use memtable::factory_from_option_string;
 use vfs::Vfs;
 
 pub use flags::MemtableFlags;
-pub use record::{KIND, MemtableRecord};
+use record::KIND;
 
 use self::run::{Contender, Runner};
 use self::work::{BENCHMARKS, Benchmark, Work};
-use crate::machine::Occasion;
-use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
+use crate::machine::{Occasion, Setting};
+use crate::report::{Figure, Spec, drawn};
+use crate::sinks::{JsonLine, json_of, value_of, with_sinks, write_text};
 
 /// A line for each benchmark.
 pub fn help() -> String {
@@ -57,7 +56,7 @@ pub fn run_benchmarks(
         let known = if option == "skiplist" { "skip_list" } else { option };
         contenders.push(Contender::new(option, factory_from_option_string(known)?));
     }
-    let occasion = Occasion::now(vfs.as_ref(), Path::new("."));
+    let setting = Setting::new(KIND, &Occasion::now(vfs.as_ref(), Path::new(".")), flags.conditions());
     let runner = Runner::new(flags, vfs.as_ref());
     write_text(text, &format!("{}\n", runner.header()))?;
     let mut records = Vec::new();
@@ -72,15 +71,24 @@ pub fn run_benchmarks(
             for turn in 0..count {
                 let Some(contender) = contenders.get_mut((turn + round as usize) % count) else { continue };
                 let mut record = runner.measure(benchmark, &prepared, contender)?;
-                record.round = round;
-                occasion.put_into(&mut record.machine, &mut record.commit, &mut record.unix_time_s);
+                (record.round, record.setting) = (round, setting.clone());
                 write_text(text, &record.text())?;
                 json(&json_of(&record)?)?;
-                records.push(record);
+                records.push(value_of(&record)?);
             }
         }
     }
-    write_text(text, &summary::draw(&records))
+    write_text(text, &drawn(&summary(), &records)?)
+}
+
+/// Medians by benchmark and memtable.
+fn summary() -> Spec {
+    Spec {
+        rows: vec!["bench".to_owned()],
+        across: "memtable".to_owned(),
+        figures: vec![Figure { times: Some(1000.0), ..Figure::new("us_per_op", "ns", 1) }],
+        ..Spec::default()
+    }
 }
 
 /// The benchmarks in the order asked for, which must make sense.
@@ -91,15 +99,13 @@ fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
         let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
             return refuse("does not exist; --help lists them");
         };
-        let sealed = named.iter().rev().take_while(|b| !b.makes_memtable()).any(|b| matches!(b.work, Work::Seal));
         match benchmark.work {
-            Work::ReadBesideWriter { .. } if flags.num_threads < 2 => {
+            Work::ReadBesideWriter if flags.num_threads < 2 => {
                 return refuse("has a writer beside readers and needs --num_threads of 2 or more");
             }
-            Work::Read { .. } | Work::First | Work::Seal if named.is_empty() => {
+            Work::Read { .. } | Work::First if named.is_empty() => {
                 return refuse("works on a memtable that another made: name fillrandom or fillseq before it");
             }
-            Work::Seal if sealed => return refuse("can be done once to a memtable"),
             _ => named.push(benchmark),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Machine;
+use crate::machine::Setting;
 
 /// What tells these lines from others in `bench/results`.
 pub const KIND: &str = "memtable";
@@ -25,8 +25,6 @@ pub struct MemtableRecord {
     pub ops_per_s: f64,
     /// By the memtable's own account.
     pub bytes_per_entry: f64,
-    /// Always [`KIND`].
-    pub kind: String,
     pub round: u32,
     /// Of all threads together: inserts, lookups, seeks, or steps of a cursor.
     pub ops: u64,
@@ -41,12 +39,8 @@ pub struct MemtableRecord {
     /// What the writer beside the readers inserted.
     pub writes: Option<u64>,
     pub write_us_per_op: Option<f64>,
-    /// By which the process's resident memory grew while the memtable was filled.
-    pub rss_bytes_per_entry: Option<f64>,
-    pub flags: String,
-    pub machine: Machine,
-    pub commit: String,
-    pub unix_time_s: u64,
+    #[serde(flatten)]
+    pub setting: Setting,
 }
 
 impl MemtableRecord {
@@ -63,9 +57,6 @@ impl MemtableRecord {
             self.ops_per_s / 1e6,
             self.bytes_per_entry
         );
-        if let Some(rss) = self.rss_bytes_per_entry {
-            line.push_str(&format!(" ({rss:.1} resident)"));
-        }
         if let Some(found) = self.found {
             line.push_str(&format!("  {:.1} % found", 100.0 * found as f64 / self.ops.max(1) as f64));
         }

@@ -11,12 +11,11 @@ use vfs::Vfs;
 use super::filled::{Filled, Need, Pool};
 use super::flags::MemtableFlags;
 use super::keys::KeyList;
-use super::record::{KIND, MemtableRecord};
-use super::twister::{Mt19937x64, shuffled};
+use super::record::MemtableRecord;
 use super::work::{self, Benchmark, Body, Counts, Task, Work};
 use crate::flags::FlagValue;
 use crate::harness::processor_time;
-use crate::machine::resident_bytes;
+use crate::workload::Rng;
 
 /// Times `num_operations` that a memtable beside whose readers a writer runs has room for.
 const WRITES_BESIDE_MAX: usize = 4;
@@ -46,8 +45,6 @@ pub struct Prepared {
     fill: KeyList,
     /// Each reading thread's part behind the other's.
     reads: KeyList,
-    /// Of the writer beside the readers.
-    writes: KeyList,
 }
 
 pub struct Runner<'a> {
@@ -62,12 +59,6 @@ struct Measured {
     wall: Duration,
     /// Processor time of the process meanwhile.
     cpu: Duration,
-}
-
-impl Benchmark {
-    pub fn makes_memtable(&self) -> bool {
-        matches!(self.work, Work::Fill { .. } | Work::ReadBesideWriter { .. })
-    }
 }
 
 impl<'a> Runner<'a> {
@@ -90,38 +81,33 @@ impl<'a> Runner<'a> {
     /// Threads that do a benchmark's operations.
     fn threads(&self, benchmark: &Benchmark) -> usize {
         match benchmark.work {
-            Work::ReadBesideWriter { .. } => self.flags.num_threads.saturating_sub(1).max(1),
+            Work::ReadBesideWriter => self.flags.num_threads.saturating_sub(1).max(1),
             Work::Fill { .. } => self.flags.fill_threads,
-            Work::First | Work::Seal => 1,
+            Work::First => 1,
             Work::Read { .. } => self.flags.num_threads,
         }
     }
 
     /// Makes the keys of a benchmark, off the clock.
     pub fn prepare(&self, benchmark: &Benchmark) -> Prepared {
-        let (count, seed, shape) = (self.flags.num_operations, self.flags.seed, self.flags.key_shape);
+        let (count, shape) = (u64::from(self.flags.num_operations), self.flags.key_shape);
+        let random = |thread: u64| Rng::new(u64::from(self.flags.seed) ^ thread.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         let none = || KeyList::new(shape, []);
-        let fill = |in_random_order: bool| match in_random_order {
-            true => KeyList::new(shape, shuffled(count, seed).into_iter().map(u64::from)),
-            false => KeyList::new(shape, 0..u64::from(count)),
-        };
         let drawn = |thread: u64, draws: u64| {
-            let mut random = Mt19937x64::new(u64::from(seed) + thread);
-            (0..draws).map(move |_| random.next() % u64::from(count))
+            let mut random = random(thread);
+            (0..draws).map(move |_| random.below(count))
         };
         let readers = self.threads(benchmark) as u64;
-        let reads = || KeyList::new(shape, (0..readers).flat_map(|t| drawn(t, self.flags.lookups() / readers)));
-        match benchmark.work {
-            Work::Fill { shuffled } => Prepared { fill: fill(shuffled), reads: none(), writes: none() },
-            Work::Read { draws: true, .. } => Prepared { fill: none(), reads: reads(), writes: none() },
-            Work::First => Prepared { fill: none(), reads: KeyList::new(shape, drawn(0, 1)), writes: none() },
-            Work::Read { draws: false, .. } | Work::Seal => Prepared { fill: none(), reads: none(), writes: none() },
-            Work::ReadBesideWriter { filled, .. } => Prepared {
-                fill: if filled { fill(true) } else { none() },
-                reads: if filled { none() } else { reads() },
-                writes: KeyList::new(shape, drawn(WRITER, u64::from(count))),
-            },
-        }
+        let reads = || KeyList::new(shape, (1..=readers).flat_map(|t| drawn(t, self.flags.lookups() / readers)));
+        let (fill, reads) = match benchmark.work {
+            Work::Fill { shuffled: true } => (KeyList::new(shape, shuffled(count, random(0))), none()),
+            Work::Fill { shuffled: false } => (KeyList::new(shape, 0..count), none()),
+            Work::Read { draws: true, .. } => (none(), reads()),
+            Work::Read { draws: false, .. } => (none(), none()),
+            Work::First => (none(), KeyList::new(shape, drawn(1, 1))),
+            Work::ReadBesideWriter => (KeyList::new(shape, drawn(WRITER, count)), reads()),
+        };
+        Prepared { fill, reads }
     }
 
     /// Runs a benchmark on a memtable.
@@ -139,18 +125,12 @@ impl<'a> Runner<'a> {
             memtable: contender.option.clone(),
             keys: self.flags.key_shape.show(),
             threads: self.threads(benchmark),
-            kind: KIND.to_owned(),
-            flags: self.flags.conditions(),
             ..MemtableRecord::default()
         };
         let measured = match benchmark.work {
             Work::Fill { .. } => {
-                let before = self.renew(contender, &prepared.fill, 1)?;
-                let filled = contender.filled()?;
-                let measured = self.run(filled, &prepared.fill, record.threads, work::fill)?;
-                let grown = resident_bytes(self.vfs).saturating_sub(before);
-                record.rss_bytes_per_entry = Some(grown as f64 / measured.counts.ops.max(1) as f64);
-                measured
+                self.renew(contender, &prepared.fill, 1)?;
+                self.run(contender.filled()?, &prepared.fill, record.threads, work::fill)?
             }
             Work::Read { draws, body } => {
                 let measured = self.run(contender.filled()?, &prepared.reads, record.threads, body)?;
@@ -158,17 +138,14 @@ impl<'a> Runner<'a> {
                 measured
             }
             Work::First => self.run(contender.filled()?, &prepared.reads, 1, work::read_first)?,
-            Work::ReadBesideWriter { filled, body } => {
-                self.renew(contender, &prepared.writes, WRITES_BESIDE_MAX)?;
-                let memtable = contender.filled()?;
-                self.run(memtable, &prepared.fill, 1, work::fill)?;
-                let (measured, writer) = self.run_beside_writer(memtable, prepared, body)?;
-                record.found = (!filled).then_some(measured.counts.found);
+            Work::ReadBesideWriter => {
+                self.renew(contender, &prepared.fill, WRITES_BESIDE_MAX)?;
+                let (measured, writer) = self.run_beside_writer(contender.filled()?, prepared)?;
+                record.found = Some(measured.counts.found);
                 record.writes = Some(writer.counts.ops);
                 record.write_us_per_op = Some(writer.wall.as_secs_f64() * 1e6 / writer.counts.ops.max(1) as f64);
                 measured
             }
-            Work::Seal => self.seal(contender.filled()?),
         };
         let filled = contender.filled()?;
         measured.put_into(&mut record);
@@ -177,18 +154,9 @@ impl<'a> Runner<'a> {
         Ok(record)
     }
 
-    fn seal(&self, filled: &Filled) -> Measured {
-        let (start, cpu_before) = (self.vfs.now(), processor_time());
-        filled.memtable.seal();
-        let counts = Counts { ops: filled.memtable.entries(), ..Counts::default() };
-        Measured { counts, wall: self.vfs.now() - start, cpu: processor_time().saturating_sub(cpu_before) }
-    }
-
-    /// Gives the contender a new memtable with room for so many times the keys. Returns the bytes that the process held
-    /// before it was made and after the old one was gone.
-    fn renew(&self, contender: &mut Contender, keys: &KeyList, times: usize) -> Result<u64> {
+    /// Gives the contender a new memtable with room for so many times the keys.
+    fn renew(&self, contender: &mut Contender, keys: &KeyList, times: usize) -> Result<()> {
         contender.filled = None;
-        let before = resident_bytes(self.vfs);
         let payload = keys.bytes_in(&(0..keys.len())) + keys.len() * self.values.value_bytes();
         let need = Need {
             // Each thread's last batch may be a short one.
@@ -196,12 +164,8 @@ impl<'a> Runner<'a> {
             payload_bytes: payload * times,
             batch: self.flags.batch_size,
         };
-        let filled = Filled::empty(&*contender.factory, &need, self.flags.write_buffer_size)?;
-        if self.flags.populate {
-            filled.memtable.populate();
-        }
-        contender.filled = Some(filled);
-        Ok(before)
+        contender.filled = Some(Filled::empty(&*contender.factory, &need, self.flags.write_buffer_size)?);
+        Ok(())
     }
 
     /// Runs `threads` threads, each on its part of the keys.
@@ -210,17 +174,17 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the readers, and one thread more that writes until they have ended.
-    fn run_beside_writer(&self, filled: &Filled, prepared: &Prepared, body: Body) -> Result<(Measured, Measured)> {
+    fn run_beside_writer(&self, filled: &Filled, prepared: &Prepared) -> Result<(Measured, Measured)> {
         let readers = self.flags.num_threads.saturating_sub(1);
         let running = AtomicUsize::new(readers);
         let writer = || {
             self.together(1, |_| {
-                let task = self.task(filled, &prepared.writes, 0, 1);
+                let task = self.task(filled, &prepared.fill, 0, 1);
                 Ok(work::fill_until(&task, &running))
             })
         };
         let read = |index: usize| {
-            let counts = body(&self.task(filled, &prepared.reads, index, readers));
+            let counts = work::look_up(&self.task(filled, &prepared.reads, index, readers));
             running.fetch_sub(1, Ordering::Relaxed);
             counts
         };
@@ -275,4 +239,13 @@ impl Measured {
         record.cpu_us_per_op = self.cpu.as_secs_f64() * 1e6 / ops.max(1.0);
         record.mb_per_s = self.counts.bytes as f64 / f64::from(1 << 20) / seconds;
     }
+}
+
+/// The numbers below `count` in a random order.
+fn shuffled(count: u64, mut random: Rng) -> Vec<u64> {
+    let mut numbers: Vec<u64> = (0..count).collect();
+    for at in (1..numbers.len()).rev() {
+        numbers.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    numbers
 }

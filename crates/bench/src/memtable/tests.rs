@@ -1,3 +1,4 @@
+use super::record::MemtableRecord;
 use super::*;
 use base::ErrorKind;
 use serde_json::Value;
@@ -21,24 +22,22 @@ fn all_memtables() -> String {
 
 #[test]
 fn every_benchmark_does_what_it_says_on_every_memtable_and_shape() -> Result<()> {
-    let benchmarks =
-        "fillrandom,firstread,readrandom,readdependent,multireadrandom,seekrandom,readseq,readreverse,seal,fillseq";
+    let benchmarks = "fillrandom,firstread,readrandom,multireadrandom,seekrandom,readseq,readreverse,fillseq";
     let memtables = all_memtables();
-    for shape in ["le8", "be8", "random8", "random16", "random24", "user", "uuid", "url"] {
+    for shape in ["le8", "be8", "random16", "user", "url"] {
         let flags = format!("--memtablerep={memtables} --key_shape={shape} --batch_size=7 --multi_get=5 --reads=1000");
         let (_, records) = run_small(benchmarks, &flags)?;
-        assert_eq!(records.len(), 10 * ::memtable::names().count());
+        assert_eq!(records.len(), 8 * ::memtable::names().count());
         for record in &records {
             assert_eq!((record.keys.as_str(), record.threads, record.entries), (shape, 1, 3000), "{record:?}");
             let (ops, found) = match record.bench.as_str() {
-                "fillrandom" | "fillseq" | "seal" => (3000, None),
+                "fillrandom" | "fillseq" => (3000, None),
                 "readseq" | "readreverse" => (6000, None),
                 "firstread" => (1, None),
                 _ => (1000, Some(1000)),
             };
             assert_eq!((record.ops, record.found), (ops, found), "{record:?}");
             assert!(record.us_per_op > 0.0 && record.ops_per_s > 0.0 && record.bytes_per_entry > 18.0, "{record:?}");
-            assert_eq!(record.rss_bytes_per_entry.is_some(), record.bench.starts_with("fill"), "{record:?}");
         }
     }
     Ok(())
@@ -88,7 +87,7 @@ fn memtables_take_turns_and_json_has_its_keys_in_order() -> Result<()> {
         ["bench", "memtable", "keys", "threads", "entries", "us_per_op", "ops_per_s", "bytes_per_entry"]
     );
     let text = String::from_utf8(text).expect("text");
-    assert!(text.contains("round 2 of 2") && text.contains("\nmedians ") && text.contains("1.00x"), "{text}");
+    assert!(text.contains("round 2 of 2") && text.contains("| bench | skip_list ns | vector:8 ns |"), "{text}");
     Ok(())
 }
 
@@ -111,15 +110,11 @@ fn threads_share_the_work() -> Result<()> {
 #[test]
 fn a_writer_runs_beside_readers() -> Result<()> {
     let flags = format!("--memtablerep={} --num_threads=3", all_memtables());
-    let (text, records) = run_small("readwrite,seqreadwrite,readrandom", &flags)?;
+    let (text, records) = run_small("readwrite,readrandom", &flags)?;
     for record in records.iter().filter(|record| record.bench != "readrandom") {
         assert_eq!(record.threads, 2);
         assert!(record.writes.is_some() && record.write_us_per_op.is_some(), "{record:?}");
-        match record.bench.as_str() {
-            "readwrite" => assert_eq!((record.ops, Some(record.entries)), (3000, record.writes)),
-            // Two passes of each of two readers, over what was there at the least.
-            _ => assert!(record.ops >= 4 * 3000 && record.found.is_none(), "{record:?}"),
-        }
+        assert_eq!((record.ops, Some(record.entries)), (3000, record.writes), "{record:?}");
     }
     assert!(text.contains("(beside "), "{text}");
     Ok(())
@@ -130,8 +125,6 @@ fn lists_that_make_no_sense_are_refused_before_anything_runs() {
     for (benchmarks, more, named) in [
         ("fillsquare", "", "fillsquare"),
         ("readrandom", "", "fillrandom or fillseq before"),
-        ("seal", "", "before it"),
-        ("fillseq,seal,seal", "", "once"),
         ("readwrite", "", "--num_threads"),
         ("fillseq", "--memtablerep=no_such_list", "no_such_list"),
     ] {

@@ -89,24 +89,6 @@ pub fn look_up(task: &Task<'_>) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Lookups each of which can begin only when the one before has ended: where the next key lies is worked out from what was
-/// found. (A sequence number has 56 bits, so what is added is zero, which the processor cannot know ahead.)
-pub fn look_up_dependently(task: &Task<'_>) -> Result<Counts> {
-    let mut lookup = LookupKey::default();
-    let mut counts = Counts { ops: task.places.len() as u64, ..Counts::default() };
-    let mut ahead = 0;
-    for at in task.places.clone() {
-        let user_key = task.keys.key(at + ahead);
-        lookup.set(user_key, SeqNo::MAX);
-        task.filled.memtable.get(&lookup, &mut |seq, _, value| {
-            ahead = (seq.0 >> 56) as usize;
-            counts.see(user_key, black_box(value));
-            false
-        });
-    }
-    Ok(counts)
-}
-
 /// `--multi_get` lookups together.
 pub fn look_up_many(task: &Task<'_>) -> Result<Counts> {
     let mut lookups = vec![LookupKey::default(); PREPARED];
@@ -216,10 +198,8 @@ pub enum Work {
     Read { draws: bool, body: Body },
     /// One thread's first reads of the memtable that the last fill made.
     First,
-    /// Makes a memtable, fills it first where `filled`, and reads while one more thread writes.
-    ReadBesideWriter { filled: bool, body: Body },
-    /// Tells the memtable that no insert will come.
-    Seal,
+    /// Makes a memtable, which one more thread fills while the others look keys up.
+    ReadBesideWriter,
 }
 
 /// A benchmark by its name.
@@ -243,11 +223,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("firstread", "looks up one key and seeks one cursor: what the first reader waits for", Work::First),
     benchmark("readrandom", "looks up random keys", Work::Read { draws: true, body: look_up }),
     benchmark(
-        "readdependent",
-        "looks up random keys, each known only when the last was found",
-        Work::Read { draws: true, body: look_up_dependently },
-    ),
-    benchmark(
         "multireadrandom",
         "looks up random keys, multi_get at a time",
         Work::Read { draws: true, body: look_up_many },
@@ -263,11 +238,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         "steps through the memtable from its last key, num_scans times",
         Work::Read { draws: false, body: walk_backward },
     ),
-    benchmark("readwrite", "num_threads - 1 threads look up random keys of a new memtable while one fills it", {
-        Work::ReadBesideWriter { filled: false, body: look_up }
-    }),
-    benchmark("seqreadwrite", "num_threads - 1 threads step through a filled memtable while one goes on filling it", {
-        Work::ReadBesideWriter { filled: true, body: walk_forward }
-    }),
-    benchmark("seal", "tells the memtable that no insert will come; representations that sort do so then", Work::Seal),
+    benchmark(
+        "readwrite",
+        "num_threads - 1 threads look up random keys of a new memtable while one fills it",
+        Work::ReadBesideWriter,
+    ),
 ];

@@ -1,105 +1,53 @@
-//! Draws the tables of the documentation from the kept figures, so that they cannot say anything else.
+//! Draws the tables and the picture of `docs/benchmarks.md` from the kept figures, so that the page cannot say anything else.
+//!
+//! A marker in the page is a comment that holds a [`Spec`] in JSON. What stands between it and the next `<!-- end -->` is drawn.
 
-mod engines;
-pub mod flushes;
-pub mod ingests;
-mod memtables;
-pub mod operation_costs;
-mod persists;
-pub mod restarts;
-pub mod sides;
+mod bars;
+mod table;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use vfs::{IfExists, IoClass, Vfs};
 
-use crate::beside_db_bench::{Record, Suite};
-use crate::flush::{self, FlushRecord};
-use crate::ingest::{self, IngestRecord};
-use crate::machine::Setting;
-use crate::memtable::{self, MemtableRecord};
-use crate::persist::{self, PersistRecord};
-use crate::restart::{self, RestartRecord};
-use crate::sides::SideRecord;
+pub use table::{Better, Figure, Spec, drawn};
 
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
 const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 
-/// The parts of the document that are drawn, by the names in their markers.
-const SECTIONS: [&str; 9] = [
-    "figures",
-    "figures of memtables",
-    "figures of the engine with each memtable",
-    "figures of persist",
-    "figures of ingests",
-    "figures of flushes",
-    "figures of restarts",
-    "figures side by side",
-    "figures of operations",
-];
+const BEGIN: &str = "<!-- drawn by `spillway bench report`: ";
+const BEGIN_END: &str = " -->\n";
+const END: &str = "<!-- end -->";
 
-/// Stands in a part of which no figures are kept.
-const NOTHING: &str = "\nNo run is kept yet.\n";
-
-/// What is drawn in each of [`SECTIONS`].
-#[derive(Default)]
-struct Drawn {
-    standard: String,
-    memtables: String,
-    engine: String,
-    persist: String,
-    ingests: String,
-    flushes: String,
-    restarts: String,
-    sides: String,
-    operations: String,
-    /// Files beside the document, and what is in them.
-    pictures: Vec<(String, String)>,
-}
-
-/// Replaces the marked parts of `document` by tables of what `results` holds; or only compares, where `check`.
+/// Draws what the markers of `document` ask for from files in `results`. With `check`, compares only.
 ///
 /// # Errors
-/// `InvalidArgument`: the document lacks markers, a line of the results cannot be read, or `check` and they differ.
+/// `InvalidArgument`: a marker or a line of the results cannot be read, or `check` and the page differs.
 pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> Result<()> {
     let vfs = vfs.as_ref();
-    let mut drawn = Drawn::default();
-    for name in vfs.read_dir(results)?.iter().filter(|name| name.ends_with(".jsonl")) {
-        let path = results.join(name);
-        drawn.add(name, &read_text(vfs, &path, RESULTS_BYTES_MAX)?).map_err(|e| e.at_path(&path))?;
-    }
     let old = read_text(vfs, document, DOCUMENT_BYTES_MAX)?;
-    let mut new = old.clone();
-    let texts = [
-        drawn.standard,
-        drawn.memtables,
-        drawn.engine,
-        drawn.persist,
-        drawn.ingests,
-        drawn.flushes,
-        drawn.restarts,
-        drawn.sides,
-        drawn.operations,
-    ];
-    for (section, text) in SECTIONS.into_iter().zip(texts) {
-        let text = if text.is_empty() { NOTHING.to_owned() } else { text };
-        new = replace(&new, section, &text).map_err(|e| e.at_path(document))?;
-    }
-    keep(vfs, document, Some(&old), &new, check)?;
-    for (name, picture) in drawn.pictures {
-        let path = document.with_file_name(name);
-        let old = if vfs.exists(&path)? { Some(read_text(vfs, &path, DOCUMENT_BYTES_MAX)?) } else { None };
-        keep(vfs, &path, old.as_deref(), &picture, check)?;
-    }
-    Ok(())
+    let mut pictures = Vec::new();
+    let new = redrawn(&old, |spec| {
+        let path = results.join(&spec.file);
+        let records = parse(&read_text(vfs, &path, RESULTS_BYTES_MAX)?).map_err(|e| e.at_path(&path))?;
+        let mut text = drawn(spec, &records)?;
+        if let Some(name) = &spec.picture {
+            pictures.push((name.clone(), bars::of(spec, &records).svg()));
+            text.push_str(&format!("\n![{}]({name})\n", spec.title));
+        }
+        Ok(text)
+    })
+    .map_err(|e| e.at_path(document))?;
+    keep(vfs, document, &new, check)?;
+    let folder = document.parent().unwrap_or(Path::new("."));
+    pictures.iter().try_for_each(|(name, picture)| keep(vfs, &folder.join(name), picture, check))
 }
 
-/// Writes a file whose content has changed; or only compares, where `check`.
-fn keep(vfs: &dyn Vfs, path: &Path, old: Option<&str>, new: &str, check: bool) -> Result<()> {
-    if old == Some(new) {
+/// Writes a file whose content has changed. With `check`, compares only.
+fn keep(vfs: &dyn Vfs, path: &Path, new: &str, check: bool) -> Result<()> {
+    if vfs.exists(path)? && read_text(vfs, path, DOCUMENT_BYTES_MAX)? == new {
         return Ok(());
     }
     if check {
@@ -114,66 +62,7 @@ fn read_text(vfs: &dyn Vfs, path: &Path, max: u64) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::invalid_argument("not text").at_path(path))
 }
 
-impl Drawn {
-    /// Draws a file, whose lines are all of the kind of the first.
-    fn add(&mut self, name: &str, text: &str) -> Result<()> {
-        match kind_of(text)?.as_deref() {
-            Some(memtable::KIND) => self.memtables.push_str(&memtables::draw(name, &parse::<MemtableRecord>(text)?)),
-            Some(ingest::KIND) => self.add_ingests(name, &parse::<IngestRecord>(text)?),
-            Some(persist::KIND) => self.persist.push_str(&persists::draw(name, &parse::<PersistRecord>(text)?)),
-            Some(flush::KIND) => self.flushes.push_str(&flushes::draw(name, &parse::<FlushRecord>(text)?)),
-            Some(restart::KIND) => self.restarts.push_str(&restarts::draw(name, &parse::<RestartRecord>(text)?)),
-            Some(crate::sides::KIND) => self.add_sides(name, &parse::<SideRecord>(text)?),
-            Some(operation_costs::KIND) => {
-                self.operations.push_str(&operation_costs::draw(name, &parse::<operation_costs::OperationCost>(text)?));
-            }
-            Some(other) => {
-                return Err(Error::invalid_argument(format!("line 1: no results are of the kind {other:?}")));
-            }
-            None => {
-                let records = parse::<Record>(text)?;
-                let of_suite = match records.first().map(|record| record.suite) {
-                    Some(Suite::Memtables) => &mut self.engine,
-                    _ => &mut self.standard,
-                };
-                of_suite.push_str(&engines::draw(name, &records));
-            }
-        }
-        Ok(())
-    }
-
-    fn add_ingests(&mut self, name: &str, records: &[IngestRecord]) {
-        let picture = format!("{}.svg", name.trim_end_matches(".jsonl"));
-        self.ingests.push_str(&ingests::draw(name, records, &picture));
-        if let Some(plot) = ingests::plot(records) {
-            self.pictures.push((picture, plot.svg()));
-        }
-    }
-
-    fn add_sides(&mut self, name: &str, records: &[SideRecord]) {
-        let pictures = sides::pictures(name.trim_end_matches(".jsonl"), records);
-        self.sides.push_str(&sides::draw(name, records, &pictures));
-        self.pictures.extend(pictures.into_iter().map(|picture| (picture.name, picture.svg)));
-    }
-}
-
-/// What stands above the tables of one file.
-fn heading(name: &str, Setting { machine, commit, .. }: &Setting) -> String {
-    format!(
-        "\n### {name}\n\n{} ({} cores, {} GiB), Linux {}, {}. Spillway at commit {commit}.\n",
-        machine.cpu, machine.cores, machine.memory_gib, machine.kernel, machine.file_system
-    )
-}
-
-/// What the first line says that it is; nothing in runs beside db_bench.
-fn kind_of(text: &str) -> Result<Option<String>> {
-    let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else { return Ok(None) };
-    let line: serde_json::Value =
-        serde_json::from_str(line).map_err(|e| Error::invalid_argument(format!("line 1: {e}")))?;
-    Ok(line.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned))
-}
-
-fn parse<R: DeserializeOwned>(text: &str) -> Result<Vec<R>> {
+fn parse(text: &str) -> Result<Vec<Value>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let read = |(at, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|e| Error::invalid_argument(format!("line {}: {e}", at + 1)))
@@ -181,64 +70,63 @@ fn parse<R: DeserializeOwned>(text: &str) -> Result<Vec<R>> {
     lines.map(read).collect()
 }
 
-/// Puts `drawn` between the markers of a section.
-fn replace(document: &str, section: &str, drawn: &str) -> Result<String> {
-    let begin = format!("<!-- {section}: begin (drawn by `spillway bench report`; do not edit) -->");
-    let end = format!("<!-- {section}: end -->");
-    let parts = document.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
-    let (before, after) =
-        parts.ok_or_else(|| Error::invalid_argument(format!("the markers {begin} and {end} are missing")))?;
-    Ok(format!("{before}{begin}\n{drawn}{end}{after}"))
+/// The document with everything drawn anew behind its markers.
+fn redrawn(document: &str, mut draw: impl FnMut(&Spec) -> Result<String>) -> Result<String> {
+    let mut new = String::new();
+    let mut rest = document;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let parts = after.split_once(BEGIN_END).and_then(|(spec, body)| Some((spec, body.split_once(END)?.1)));
+        let Some((spec, behind)) = parts else {
+            return Err(Error::invalid_argument(format!(
+                "a marker has no end: {}",
+                after.lines().next().unwrap_or("")
+            )));
+        };
+        let read: Spec =
+            serde_json::from_str(spec).map_err(|e| Error::invalid_argument(format!("marker {spec}: {e}")))?;
+        let drawn = draw(&read)?;
+        new.push_str(&format!("{before}{BEGIN}{spec}{BEGIN_END}\n{drawn}\n{END}"));
+        rest = behind;
+    }
+    Ok(new + rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingest::WritersRecord;
-    use crate::sinks::json_of;
 
-    #[test]
-    fn only_the_marked_part_is_replaced() {
-        let marked = |inside: &str| {
-            format!(
-                "before\n<!-- x: begin (drawn by `spillway bench report`; do not edit) -->\n{inside}<!-- x: end -->\nafter\n"
-            )
-        };
-        assert_eq!(replace(&marked("old\n"), "x", "new\n").unwrap(), marked("new\n"));
-        assert!(replace(&marked("old\n"), "y", "new\n").is_err());
-        assert!(replace("no markers", "x", "new\n").is_err());
+    const SPEC: &str = r#"{"file":"x.jsonl","rows":["w"],"figures":[{"field":"ms","name":"ms"}]}"#;
+
+    fn marked(inside: &str) -> String {
+        format!("before\n{BEGIN}{SPEC}{BEGIN_END}\n{inside}\n{END}\nafter\n")
     }
 
     #[test]
-    fn lines_that_are_no_records_are_named() {
-        let line = serde_json::to_string(&Record::default()).unwrap();
-        assert_eq!(parse::<Record>(&format!("{line}\n\n{line}\n")).unwrap().len(), 2);
-        assert!(parse::<Record>(&format!("{line}\n{{}}")).err().unwrap().to_string().contains("line 2"));
+    fn only_what_is_marked_is_replaced() {
+        let new = redrawn(&(marked("old") + &marked("old")), |spec| Ok(spec.file.clone())).unwrap();
+        assert_eq!(new, marked("x.jsonl") + &marked("x.jsonl"));
+        assert_eq!(redrawn("no markers", |_| unreachable!("nothing to draw")).unwrap(), "no markers");
     }
 
     #[test]
-    fn files_go_to_the_section_of_their_kind() {
-        let mut drawn = Drawn::default();
-        let memtable = MemtableRecord { kind: memtable::KIND.to_owned(), ..MemtableRecord::default() };
-        let persist = PersistRecord { kind: persist::KIND.to_owned(), ..PersistRecord::default() };
-        let engine = Record { suite: Suite::Memtables, ..Record::default() };
-        drawn.add("s.jsonl", &json_of(&Record::default()).unwrap()).unwrap();
-        drawn.add("m.jsonl", &json_of(&memtable).unwrap()).unwrap();
-        drawn.add("p.jsonl", &json_of(&persist).unwrap()).unwrap();
-        drawn.add("e.jsonl", &json_of(&engine).unwrap()).unwrap();
-        let setting_of = |kind: &str| Setting { kind: kind.to_owned(), ..Setting::default() };
-        let writers =
-            IngestRecord::Writers(WritersRecord { setting: setting_of(ingest::KIND), ..WritersRecord::default() });
-        let flushed = FlushRecord { setting: setting_of(flush::KIND), ..FlushRecord::default() };
-        let restarted = RestartRecord { setting: setting_of(restart::KIND), ..RestartRecord::default() };
-        drawn.add("f.jsonl", &json_of(&flushed).unwrap()).unwrap();
-        drawn.add("r.jsonl", &json_of(&restarted).unwrap()).unwrap();
-        drawn.add("i.jsonl", &json_of(&writers).unwrap()).unwrap();
-        assert!(drawn.standard.contains("### s.jsonl") && !drawn.standard.contains("### e.jsonl"));
-        assert!(drawn.memtables.contains("### m.jsonl") && drawn.persist.contains("### p.jsonl"));
-        assert!(drawn.engine.contains("### e.jsonl") && drawn.ingests.contains("### i.jsonl"));
-        assert!(drawn.flushes.contains("### f.jsonl") && drawn.restarts.contains("### r.jsonl"));
-        assert!(drawn.ingests.contains("(i.svg)") && drawn.pictures[0].0 == "i.svg");
-        assert!(drawn.add("x.jsonl", r#"{"kind":"poem"}"#).unwrap_err().to_string().contains("poem"));
+    fn markers_that_cannot_be_read_are_errors() {
+        let error = |text: &str| redrawn(text, |_| Ok(String::new())).unwrap_err().to_string();
+        assert!(error(&format!("{BEGIN}{SPEC}{BEGIN_END}")).contains("no end"));
+        let misspelt = marked("").replace("rows", "row");
+        assert!(error(&misspelt).contains("row"), "{}", error(&misspelt));
+        assert!(parse("{}\n\n{").unwrap_err().to_string().contains("line 3"));
+    }
+
+    #[test]
+    fn a_page_that_says_something_else_fails_the_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let vfs: Arc<dyn Vfs> = vfs::RealVfs::new();
+        let (results, page) = (dir.path(), dir.path().join("page.md"));
+        keep(vfs.as_ref(), &results.join("x.jsonl"), "{\"w\":\"a\",\"ms\":2}\n", false).unwrap();
+        keep(vfs.as_ref(), &page, &marked("| a | 3.0 |"), false).unwrap();
+        assert!(run(&vfs, results, &page, true).unwrap_err().to_string().contains("differ"));
+        run(&vfs, results, &page, false).unwrap();
+        run(&vfs, results, &page, true).unwrap();
+        assert!(read_text(vfs.as_ref(), &page, 1 << 20).unwrap().contains("| a | 2.0 |"));
     }
 }

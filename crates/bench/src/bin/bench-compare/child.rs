@@ -1,0 +1,142 @@
+//! A child process: one library, one run.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use bench::Flags;
+use bench::sides::SideRecord;
+use bench::sinks::json_of;
+use bench::work::threads::{base_of, run_threads};
+use bench::work::{BENCHMARKS, Benchmark, Ground};
+use serde::{Deserialize, Serialize};
+use vfs::{IoClass, Vfs};
+
+use crate::library::{Database, Functions, Habits, Options};
+use crate::measure::wait_until_idle;
+use crate::spec::{Role, Spec};
+use crate::suite::{Task, WORKLOADS};
+use crate::tasks;
+
+/// The option file that RocksDB writes beside a database, at most.
+const OPTIONS_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What every run has.
+pub struct Run<'a> {
+    pub spec: &'a Spec,
+    pub functions: &'static Functions,
+    pub flags: Flags,
+    pub vfs: &'a Arc<dyn Vfs>,
+}
+
+/// What a library is.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Probed {
+    pub spillway: bool,
+    pub version: String,
+}
+
+/// Does what a [`Spec`] says and prints the answer.
+///
+/// # Errors
+/// The first failure of an operation.
+pub fn run(spec: &str, vfs: &Arc<dyn Vfs>) -> Result<()> {
+    let spec: Spec = serde_json::from_str(spec).map_err(|e| Error::invalid_argument(e.to_string()))?;
+    let functions = Functions::load(&spec.library)?;
+    let flags = Flags::parse(&spec.flags)?;
+    let run = Run { spec: &spec, functions, flags, vfs };
+    match spec.role {
+        Role::Probe => say(&run.probe()?),
+        Role::Fill => say(&run.fill()?),
+        Role::FillLog => {
+            say(&tasks::restart::fill_log(&run)?)?;
+            // Until this process is killed; or, where whoever started it is gone, until its input ends.
+            let waited = std::io::stdin().read_to_end(&mut Vec::new());
+            // Nothing is closed: that is what a kill is.
+            waited.map(|_| std::process::exit(1)).map_err(|e| Error::io("read", Path::new("standard input"), e))
+        }
+        Role::Measure => say(&run.measure()?),
+    }
+}
+
+fn say(answer: &impl Serialize) -> Result<()> {
+    let mut out = std::io::stdout();
+    let line = json_of(answer)?;
+    let said = writeln!(out, "{line}").and_then(|()| out.flush());
+    said.map_err(|e| Error::io("write", Path::new("standard output"), e))
+}
+
+impl Run<'_> {
+    pub fn options(&self) -> Result<Options> {
+        Options::from_text(self.functions, &self.spec.options)
+    }
+
+    /// Opens the database of the spec.
+    pub fn open(&self, options: &Options, flags: &Flags) -> Result<Database> {
+        let habits = Habits { sync: flags.sync, verify_checksums: flags.verify_checksum };
+        Database::open(options, &self.spec.db, habits)
+    }
+
+    fn probe(&self) -> Result<Probed> {
+        let options = self.options()?;
+        let database = self.open(&options, &self.flags)?;
+        let says = database.property("spillway.version")?;
+        let spillway = says.is_some() || database.property("spillway.log-bytes")?.is_some();
+        drop(database);
+        let version = match says {
+            Some(version) => format!("Spillway {version}"),
+            None if spillway => "Spillway".to_owned(),
+            None => format!("RocksDB {}", self.version_in_options_file()?.unwrap_or_default()),
+        };
+        Ok(Probed { spillway, version: version.trim().to_owned() })
+    }
+
+    /// The version that RocksDB writes into the option file beside a database.
+    fn version_in_options_file(&self) -> Result<Option<String>> {
+        let vfs = self.vfs.as_ref();
+        let names = vfs.read_dir(&self.spec.db)?;
+        let Some(name) = names.iter().find(|name| name.starts_with("OPTIONS-")) else { return Ok(None) };
+        let bytes = vfs::read_all(vfs, &self.spec.db.join(name), OPTIONS_FILE_BYTES_MAX, IoClass::Other)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version=")).map(str::to_owned))
+    }
+
+    /// Writes everything at random, and leaves it in tables, idle. Answers the number of entries written.
+    fn fill(&self) -> Result<u64> {
+        let options = self.options()?;
+        let database = self.open(&options, &self.flags)?;
+        let done = self.fill_random(&database, "fillrandom")?;
+        database.flush()?;
+        wait_until_idle(self.vfs.as_ref(), &database)?;
+        Ok(done)
+    }
+
+    /// Writes `--num` entries under random keys. Different `purpose`s make different keys.
+    pub fn fill_random(&self, database: &Database, purpose: &str) -> Result<u64> {
+        let benchmark = named("overwrite")?;
+        let ground = Ground { flags: &self.flags, vfs: self.vfs.as_ref() };
+        Ok(run_threads(benchmark, database, &ground, self.flags.seed ^ base_of(purpose))?.0.done)
+    }
+
+    fn measure(&self) -> Result<SideRecord> {
+        let workload = WORKLOADS.iter().find(|workload| workload.name == self.spec.workload);
+        let workload = workload.ok_or_else(|| Error::invalid_argument("no such workload"))?;
+        let record = match workload.task {
+            Task::Benchmark(name) => tasks::benchmark(self, named(name)?, workload.start)?,
+            Task::Compact => tasks::compact(self)?,
+            Task::Ingest => tasks::ingest::beside_writers(self)?,
+            Task::Overlap => tasks::ingest::over_memtables(self)?,
+            Task::Flush => tasks::restart::flush(self)?,
+            Task::Load => tasks::load::run(self)?,
+            Task::Restart => tasks::restart::run(self)?,
+            Task::Space => tasks::space(self)?,
+        };
+        Ok(SideRecord { workload: workload.name.to_owned(), mode: self.spec.mode.clone(), ..record })
+    }
+}
+
+fn named(name: &str) -> Result<&'static Benchmark> {
+    let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
+    benchmark.ok_or_else(|| Error::invalid_argument(format!("unknown benchmark {name:?}")))
+}

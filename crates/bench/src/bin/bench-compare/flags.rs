@@ -1,0 +1,211 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Parser, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  Debian's RocksDB beside Spillway, everything, three rounds:
+    bench-compare --lib rocksdb=/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8 --lib spillway=target/release/librocksdb.so \\
+        --db /path/on/the/disk --json bench/results/NAME.jsonl
+  One library with two memtables, writes and reads only:
+    bench-compare --lib list=LIB --lib trie=LIB --options 'trie=memtable_factory=trie' --workloads fillrandom,readrandom
+  What each does best with equal memory:
+    bench-compare --lib rocksdb=LIB --lib spillway=LIB --profile best --cache_bytes 1073741824
+
+The first library is what the others are set in relation to. Workloads:
+";
+
+/// Drives libraries with RocksDB's C API through the same operations, in turns, and sets them side by side.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "bench-compare", version, rename_all = "snake_case", after_help = help())]
+pub struct Flags {
+    /// A library, NAME=PATH; given once for each. One file may have several names, with different options.
+    #[arg(long, required = true)]
+    pub lib: Vec<NamedPath>,
+    /// Workloads, separated by commas; all where none is named.
+    #[arg(long, value_delimiter = ',')]
+    pub workloads: Vec<String>,
+    /// Entries that a fill writes; of larger values so many fewer that they come to as many bytes.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub num: u64,
+    /// Lookups, seeks and deletions of a workload, all threads together; a fifth of `num` where it is not given.
+    #[arg(long)]
+    pub reads: Option<u64>,
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 100)]
+    pub value_size: usize,
+    /// Bytes of a key.
+    #[arg(long, default_value_t = 16)]
+    pub key_size: usize,
+    /// Threads, where a workload has no number of its own.
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// How often everything is run with each library; the one that goes first changes.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// Where random numbers start.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// A folder for the databases, on the file system to be measured. What is made there is deleted at the end.
+    #[arg(long, default_value = "bench-compare.work")]
+    pub db: PathBuf,
+    /// Options for one library, NAME=OPTION STRING, over those of the profile.
+    #[arg(long)]
+    pub options: Vec<NamedOptions>,
+    /// What libraries are opened with: the same options, or those that suit each best with the same memory and stall triggers.
+    #[arg(long, value_enum, default_value_t = Profile::Default)]
+    pub profile: Profile,
+    /// Bytes of the block cache.
+    #[arg(long, default_value_t = 256 << 20)]
+    pub cache_bytes: u64,
+    /// Bytes of a memtable; there may be four.
+    #[arg(long, default_value_t = 64 << 20)]
+    pub write_buffer_size: u64,
+    /// How blocks are compressed.
+    #[arg(long, value_enum, default_value_t = Compression::None)]
+    pub compression: Compression,
+    /// Writes a second of `ingest`, all writers together.
+    #[arg(long, default_value_t = 20_000)]
+    pub ingest_rate: u64,
+    /// Seconds that `ingest` goes on for.
+    #[arg(long, default_value_t = 5)]
+    pub ingest_seconds: u64,
+    /// Milliseconds from one ingest to the next.
+    #[arg(long, default_value_t = 500)]
+    pub ingest_interval_ms: u64,
+    /// The file for JSON lines.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+}
+
+/// `NAME=PATH`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedPath {
+    pub lib: String,
+    pub path: PathBuf,
+}
+
+/// `NAME=OPTION STRING`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedOptions {
+    pub lib: String,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    Default,
+    Best,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compression {
+    None,
+    Snappy,
+    Lz4,
+    Zstd,
+}
+
+impl Compression {
+    /// As option strings have it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Compression::None => "kNoCompression",
+            Compression::Snappy => "kSnappyCompression",
+            Compression::Lz4 => "kLZ4Compression",
+            Compression::Zstd => "kZSTD",
+        }
+    }
+}
+
+impl FromStr for NamedPath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (lib, path) = named(text)?;
+        Ok(NamedPath { lib, path: PathBuf::from(path) })
+    }
+}
+
+impl FromStr for NamedOptions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (lib, text) = named(text)?;
+        Ok(NamedOptions { lib, text: text.to_owned() })
+    }
+}
+
+/// Names are folders' names too.
+fn named(text: &str) -> Result<(String, &str), String> {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
+    match text.split_once('=') {
+        Some((name, value))
+            if !value.is_empty() && name.chars().all(allowed) && name.chars().any(char::is_alphanumeric) =>
+        {
+            Ok((name.to_owned(), value))
+        }
+        _ => Err("NAME=VALUE is wanted, the name of letters, digits, '.', '_', '-' and '+'".to_owned()),
+    }
+}
+
+fn help() -> String {
+    format!("{EXAMPLES}{}", crate::suite::help())
+}
+
+impl Flags {
+    /// # Errors
+    /// Names what is wrong: a library that is named twice, options for one that is not there, a number that is 0.
+    pub fn check(&self) -> base::Result<()> {
+        let wrong = |message: String| Err(base::Error::invalid_argument(message));
+        for (at, lib) in self.lib.iter().enumerate() {
+            if self.lib.iter().take(at).any(|earlier| earlier.lib == lib.lib) {
+                return wrong(format!("--lib {} is given twice; one library under two names has two", lib.lib));
+            }
+        }
+        if let Some(given) = self.options.iter().find(|given| !self.lib.iter().any(|lib| lib.lib == given.lib)) {
+            return wrong(format!("--options {}: no --lib has this name", given.lib));
+        }
+        let (rate, seconds) = (self.ingest_rate, self.ingest_seconds);
+        let counts = [self.num, self.threads as u64, self.rounds.into(), rate, seconds, self.ingest_interval_ms];
+        if self.key_size < 8 || counts.contains(&0) {
+            return wrong("keys have 8 bytes at least, and no number may be 0".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn reads(&self) -> u64 {
+        self.reads.unwrap_or(self.num / 5).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(more: &[&str]) -> Flags {
+        Flags::try_parse_from(["x", "--lib=a=/a", "--lib", "b=/b=c"].iter().chain(more)).unwrap()
+    }
+
+    #[test]
+    fn libraries_and_options_are_named() {
+        let given = flags(&["--options=b=x=1;y={z=2}", "--workloads=fillseq,readseq", "--num=50"]);
+        assert_eq!((given.lib[1].lib.as_str(), given.lib[1].path.as_path()), ("b", "/b=c".as_ref()));
+        assert_eq!(given.options[0], NamedOptions { lib: "b".to_owned(), text: "x=1;y={z=2}".to_owned() });
+        assert_eq!((given.workloads.len(), given.reads()), (2, 10));
+        given.check().unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused() {
+        for wrong in [["--lib=a=/c"], ["--options=c=x=1"], ["--num=0"], ["--key_size=7"]] {
+            assert!(flags(&wrong).check().is_err(), "{wrong:?}");
+        }
+        for name in ["", "=/x", "../a=/x", "a"] {
+            assert!(NamedPath::from_str(name).is_err(), "{name:?}");
+        }
+    }
+}

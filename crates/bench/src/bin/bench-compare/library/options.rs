@@ -1,0 +1,37 @@
+//! Option handles.
+
+use base::Result;
+
+use super::call::{Owned, c_text, checked};
+use super::table::Functions;
+
+/// What a database or a table writer is made with.
+pub struct Options {
+    pub(super) functions: &'static Functions,
+    pub(super) handle: Owned,
+}
+
+impl Options {
+    fn defaults(functions: &'static Functions) -> Result<Options> {
+        // SAFETY: a create function without arguments, and the function that undoes it.
+        let handle = unsafe { Owned::new((functions.options_create)(), functions.options_destroy) }?;
+        Ok(Options { functions, handle })
+    }
+
+    /// The library's defaults, changed by an option string.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the library does not take the string; its message says what of it.
+    pub fn from_text(functions: &'static Functions, text: &str) -> Result<Options> {
+        let base = Options::defaults(functions)?;
+        let mut made = Options::defaults(functions)?;
+        let given = c_text(text)?;
+        let (from, to) = (base.handle.get(), made.handle.get_mut());
+        checked(functions, "get_options_from_string", |failed| {
+            // SAFETY: two different option handles, a C string that lives until the call returns, and the place for a message.
+            unsafe { (functions.get_options_from_string)(from, given.as_ptr(), to, failed) }
+        })
+        .map_err(|e| e.context(format!("options {text:?}")))?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,137 @@
+//! The table of C functions that a library is driven through, by RocksDB's names and with its signatures.
+
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+
+use base::{Error, Result};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+/// A handle: only ever held by pointer.
+pub type Handle = c_void;
+type Text = *const c_char;
+type Bytes = *const c_char;
+/// Where a function puts the message of its failure, to be freed with `free`; left alone where it succeeds.
+type Failure = *mut *mut c_char;
+type Flag = c_uchar;
+
+macro_rules! functions {
+    (
+        $( fn $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
+    ) => {
+        /// The functions of one library, which stays loaded as long as the process lives.
+        pub struct Functions {
+            $( pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?, )+
+        }
+
+        impl Functions {
+            fn look_up(library: &Library, missing: &mut Vec<&'static str>) -> Option<Functions> {
+                // SAFETY: the signatures in the table are those of RocksDB's `c.h`.
+                unsafe {
+                    $( let $name = find(library, concat!("rocksdb_", stringify!($name)), missing); )+
+                    Some(Functions {
+                        $( $name: $name?, )+
+                    })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+        fn options_create() -> *mut Handle;
+        fn options_destroy(*mut Handle);
+        fn get_options_from_string(*const Handle, Text, *mut Handle, Failure);
+        fn open_column_families(
+            *const Handle, Text, c_int, *const Text, *const *const Handle, *mut *mut Handle, Failure
+        ) -> *mut Handle;
+        fn column_family_handle_destroy(*mut Handle);
+        fn close(*mut Handle);
+        fn writeoptions_create() -> *mut Handle;
+        fn writeoptions_destroy(*mut Handle);
+        fn writeoptions_set_sync(*mut Handle, Flag);
+        fn readoptions_create() -> *mut Handle;
+        fn readoptions_destroy(*mut Handle);
+        fn readoptions_set_verify_checksums(*mut Handle, Flag);
+        fn put(*mut Handle, *const Handle, Bytes, usize, Bytes, usize, Failure);
+        fn write(*mut Handle, *const Handle, *mut Handle, Failure);
+        fn writebatch_create() -> *mut Handle;
+        fn writebatch_destroy(*mut Handle);
+        fn writebatch_clear(*mut Handle);
+        fn writebatch_put(*mut Handle, Bytes, usize, Bytes, usize);
+        fn writebatch_delete(*mut Handle, Bytes, usize);
+        fn get_pinned(*mut Handle, *const Handle, Bytes, usize, Failure) -> *mut Handle;
+        fn pinnableslice_value(*const Handle, *mut usize) -> Bytes;
+        fn pinnableslice_destroy(*mut Handle);
+        fn batched_multi_get_cf(
+            *mut Handle, *const Handle, *mut Handle, usize, *const Bytes, *const usize, *mut *mut Handle,
+            *mut *mut c_char, bool
+        );
+        fn create_iterator(*mut Handle, *const Handle) -> *mut Handle;
+        fn iter_destroy(*mut Handle);
+        fn iter_valid(*const Handle) -> Flag;
+        fn iter_seek_to_first(*mut Handle);
+        fn iter_seek_to_last(*mut Handle);
+        fn iter_seek(*mut Handle, Bytes, usize);
+        fn iter_next(*mut Handle);
+        fn iter_prev(*mut Handle);
+        fn iter_key(*const Handle, *mut usize) -> Bytes;
+        fn iter_value(*const Handle, *mut usize) -> Bytes;
+        fn iter_get_error(*const Handle, Failure);
+        fn flushoptions_create() -> *mut Handle;
+        fn flushoptions_destroy(*mut Handle);
+        fn flushoptions_set_wait(*mut Handle, Flag);
+        fn flush(*mut Handle, *const Handle, Failure);
+        fn compact_range(*mut Handle, Bytes, usize, Bytes, usize);
+        fn property_value(*mut Handle, Text) -> *mut c_char;
+        fn property_int(*mut Handle, Text, *mut u64) -> c_int;
+        fn ingestexternalfileoptions_create() -> *mut Handle;
+        fn ingestexternalfileoptions_destroy(*mut Handle);
+        fn ingestexternalfileoptions_set_allow_blocking_flush(*mut Handle, Flag);
+        fn ingest_external_file(*mut Handle, *const Text, usize, *const Handle, Failure);
+        fn envoptions_create() -> *mut Handle;
+        fn envoptions_destroy(*mut Handle);
+        fn sstfilewriter_create(*const Handle, *const Handle) -> *mut Handle;
+        fn sstfilewriter_open(*mut Handle, Text, Failure);
+        fn sstfilewriter_put(*mut Handle, Bytes, usize, Bytes, usize, Failure);
+        fn sstfilewriter_finish(*mut Handle, Failure);
+        fn sstfilewriter_destroy(*mut Handle);
+        fn free(*mut c_void);
+}
+
+impl Functions {
+    /// Loads a library, for good.
+    ///
+    /// # Errors
+    /// `Unsupported`: it cannot be loaded, or lacks functions; the message names them all.
+    pub fn load(path: &Path) -> Result<&'static Functions> {
+        // SAFETY: initialisers of a shared library run here. The user named this file as a database library to be driven; what it does
+        // when loaded is that library's contract with all who load it.
+        let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let library = loaded.map_err(|e| Error::unsupported(format!("cannot be loaded: {e}")).at_path(path))?;
+        let mut missing = Vec::new();
+        let functions = Functions::look_up(&library, &mut missing);
+        let Some(functions) = functions else {
+            let message = format!("has no {}: it is no library with RocksDB's C API", missing.join(", "));
+            return Err(Error::unsupported(message).at_path(path));
+        };
+        // Never closed: pointers into it, and threads of its own, outlive any place that could close it.
+        std::mem::forget(library);
+        Ok(Box::leak(Box::new(functions)))
+    }
+}
+
+/// A function of the library as a pointer of the type that its place in the table has.
+///
+/// # Safety
+/// `F` is the type of a pointer to the function that goes by this name. The library is never closed.
+unsafe fn find<F: Copy>(library: &Library, name: &'static str, missing: &mut Vec<&'static str>) -> Option<F> {
+    // SAFETY: the caller's promise.
+    let symbol = unsafe { library.get::<F>(name.as_bytes()) };
+    match symbol {
+        Ok(symbol) => Some(*symbol),
+        Err(_) => {
+            missing.push(name);
+            None
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The workloads: what each does, on what database, at what size.
+
+use base::{Error, Result};
+use bench::work::BENCHMARKS;
+
+use crate::flags::Flags;
+
+/// What a run starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// An empty folder.
+    Empty,
+    /// The filled database that all runs of a library share: nothing is written.
+    Filled,
+    /// A copy of the filled database, deleted afterwards.
+    Copy,
+}
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// One of db_bench's, by its name.
+    Benchmark(&'static str),
+    Compact,
+    Ingest,
+    Overlap,
+    Flush,
+    Load,
+    Restart,
+    Space,
+}
+
+/// A workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    pub name: &'static str,
+    about: &'static str,
+    pub task: Task,
+    pub start: Start,
+    /// Ways to do it, each a run of its own.
+    pub modes: &'static [&'static str],
+    threads: Option<usize>,
+    value_size: Option<usize>,
+    /// db_bench's flags.
+    flags: &'static str,
+    /// Options that all libraries get.
+    pub options: &'static str,
+}
+
+/// Writes of `fillsync`, whatever `--num` says.
+const SYNCED_MIN: u64 = 200;
+const SYNCED_MAX: u64 = 5000;
+
+/// Of the workloads that have one way only.
+const ONE: &[&str] = &[""];
+
+/// One of db_bench's under its own name.
+const fn of(name: &'static str, start: Start) -> Workload {
+    task(name, "", Task::Benchmark(name), start)
+}
+
+const fn task(name: &'static str, about: &'static str, task: Task, start: Start) -> Workload {
+    Workload { name, about, task, start, modes: ONE, threads: None, value_size: None, flags: "", options: "" }
+}
+
+/// Of the workloads that Speedb shows its memtable with: values of 1 KB, four threads.
+const fn speedb(name: &'static str, about: &'static str, benchmark: &'static str, start: Start) -> Workload {
+    Workload { threads: Some(4), value_size: Some(1024), ..task(name, about, Task::Benchmark(benchmark), start) }
+}
+
+/// In the order in which they are run.
+pub const WORKLOADS: &[Workload] = &[
+    of("fillseq", Start::Empty),
+    of("fillrandom", Start::Empty),
+    of("fillbatch", Start::Empty),
+    of("fillsync", Start::Empty),
+    of("overwrite", Start::Copy),
+    of("deleterandom", Start::Copy),
+    of("readrandom", Start::Filled),
+    of("readmissing", Start::Filled),
+    of("readhot", Start::Filled),
+    Workload { flags: "--batch_size=32", ..of("multireadrandom", Start::Filled) },
+    // Without timing each step: two clock readings would be a large part of what is measured.
+    Workload { flags: "--histogram=false", ..of("readseq", Start::Filled) },
+    Workload { flags: "--histogram=false", ..of("readreverse", Start::Filled) },
+    Workload { flags: "--seek_nexts=10", ..of("seekrandom", Start::Filled) },
+    // Beside a writer that goes as fast as it can, the better writer would have the worse readers.
+    Workload { flags: "--benchmark_write_rate_limit=10485760", ..of("readwhilewriting", Start::Copy) },
+    Workload {
+        flags: "--benchmark_write_rate_limit=10485760 --seek_nexts=10",
+        ..of("seekrandomwhilewriting", Start::Copy)
+    },
+    of("readrandomwriterandom", Start::Copy),
+    speedb("speedb_write", "Speedb's: random writes of 1 KB by four threads", "fillrandom", Start::Empty),
+    Workload {
+        flags: "--readwritepercent=50",
+        ..speedb("speedb_mixed", "Speedb's: half reads, half writes", "readrandomwriterandom", Start::Copy)
+    },
+    Workload {
+        flags: "--benchmark_write_rate_limit=20971520 --seek_nexts=10",
+        ..speedb("speedb_seek", "Speedb's: seeks beside overwrites, of 20 MB/s", "seekrandomwhilewriting", Start::Copy)
+    },
+    Workload {
+        options: "disable_auto_compactions=true",
+        ..task("compact", "compacts a database that was overwritten whole", Task::Compact, Start::Copy)
+    },
+    Workload {
+        modes: &["none", "default", "flush-first"],
+        threads: Some(2),
+        ..task(
+            "ingest",
+            "writes at fixed times, beside tables that are ingested over them: not at all, as the library does by default, or \
+             with a flush before and no blocking one within",
+            Task::Ingest,
+            Start::Copy,
+        )
+    },
+    Workload {
+        modes: &["tables", "puts", "batches"],
+        ..task(
+            "load",
+            "rows in order: as tables that are ingested, put one by one, in batches of 1000",
+            Task::Load,
+            Start::Empty,
+        )
+    },
+    Workload {
+        modes: &["1", "2", "4", "8"],
+        options: "write_buffer_size=262144;min_write_buffer_number_to_merge=12;max_write_buffer_number=24;disable_auto_compactions=true",
+        ..task(
+            "overlap",
+            "ingests a table over so many memtables that hold keys of its range",
+            Task::Overlap,
+            Start::Empty,
+        )
+    },
+    task("flush", "flushes a full memtable", Task::Flush, Start::Empty),
+    task(
+        "restart",
+        "opens a database whose process was killed with most of it in the log",
+        Task::Restart,
+        Start::Empty,
+    ),
+    task("space", "writes everything twice at random, compacts, and looks at the files", Task::Space, Start::Empty),
+];
+
+/// A line for each workload.
+pub fn help() -> String {
+    let about = |workload: &Workload| match workload.task {
+        Task::Benchmark(name) if workload.about.is_empty() => {
+            BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
+        }
+        _ => workload.about,
+    };
+    WORKLOADS.iter().map(|workload| format!("  {:<22}  {}\n", workload.name, about(workload))).collect()
+}
+
+/// The workloads that are named, in the order of the table; all where none is.
+///
+/// # Errors
+/// `InvalidArgument`: a name that is not in the table.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Workload>> {
+    if let Some(name) = names.iter().find(|name| !WORKLOADS.iter().any(|workload| workload.name == name.as_str())) {
+        return Err(Error::invalid_argument(format!("unknown workload {name:?}; --help lists them")));
+    }
+    let wanted = |workload: &&Workload| names.is_empty() || names.iter().any(|name| name == workload.name);
+    Ok(WORKLOADS.iter().filter(wanted).collect())
+}
+
+impl Workload {
+    /// db_bench's flags for a run: what is shared, then the workload's own, which win.
+    pub fn flags(&self, flags: &Flags) -> Vec<String> {
+        let threads = self.threads.unwrap_or(flags.threads);
+        let num = self.num(flags);
+        let per_thread = |count: u64| count.div_ceil(threads as u64);
+        let mut line = vec![
+            format!("--num={num}"),
+            format!("--key_size={}", flags.key_size),
+            format!("--value_size={}", self.value_size(flags)),
+            format!("--threads={threads}"),
+            format!("--writes={}", per_thread(num)),
+            format!("--reads={}", per_thread(flags.reads())),
+            format!("--seed={}", flags.seed),
+            "--histogram=true".to_owned(),
+        ];
+        // A thread that reads and writes does the larger number of the two.
+        if self.task == Task::Benchmark("readrandomwriterandom") {
+            line.push(format!("--writes={}", per_thread(flags.reads())));
+        }
+        // Each waits for the disk: as many as db_bench writes, within what takes seconds.
+        if self.task == Task::Benchmark("fillsync") {
+            line.push(format!("--writes={}", per_thread((num / 1000).clamp(SYNCED_MIN, SYNCED_MAX).min(num))));
+        }
+        // A walk goes over everything.
+        if matches!(self.task, Task::Benchmark("readseq" | "readreverse")) {
+            line.push(format!("--reads={num}"));
+        }
+        line.extend(self.flags.split_whitespace().map(str::to_owned));
+        line
+    }
+
+    /// Entries of the size of this workload's that come to as many bytes as `--num` does.
+    fn num(&self, flags: &Flags) -> u64 {
+        let (asked, own) = (flags.key_size + flags.value_size, flags.key_size + self.value_size(flags));
+        (flags.num * asked as u64 / own as u64).max(1)
+    }
+
+    pub fn value_size(&self, flags: &Flags) -> usize {
+        self.value_size.unwrap_or(flags.value_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn every_workload_has_flags_that_are_understood_and_a_benchmark_that_is_there() {
+        let flags = Flags::try_parse_from(["x", "--lib=a=/a", "--num=1040", "--threads=2"]).unwrap();
+        for workload in WORKLOADS {
+            let mut given = workload.flags(&flags);
+            given.push("--db=/x".to_owned());
+            let parsed = bench::Flags::parse(&given).unwrap_or_else(|e| panic!("{}: {e}", workload.name));
+            let bytes = parsed.num * (parsed.key_size + parsed.value_size) as u64;
+            assert!((1040 * 115..=1040 * 116).contains(&bytes), "{}: {bytes}", workload.name);
+            if let Task::Benchmark(name) = workload.task {
+                let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name).unwrap();
+                assert_eq!(benchmark.fresh, workload.start == Start::Empty, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn workloads_are_chosen_by_name_in_the_tables_order() {
+        let names = |given: &[&str]| -> Result<Vec<&str>> {
+            let given: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
+            Ok(chosen(&given)?.iter().map(|workload| workload.name).collect())
+        };
+        assert_eq!(names(&["readseq", "fillseq"]).unwrap(), ["fillseq", "readseq"]);
+        assert_eq!(names(&[]).unwrap().len(), WORKLOADS.len());
+        assert!(names(&["fillsek"]).unwrap_err().to_string().contains("fillsek"));
+    }
+}

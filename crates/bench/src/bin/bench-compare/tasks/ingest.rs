@@ -1,0 +1,151 @@
+//! Tables that are ingested over the keys that are written: beside writers at a fixed rate, and over memtables.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base::{Error, ErrorKind, Result};
+use bench::beside::Plan;
+use bench::folder;
+use bench::medians::median;
+use bench::sides::{SideRecord, Unit};
+use bench::store::Store;
+use bench::workload::{KeyBuffer, Rng, Values};
+
+use crate::child::Run;
+use crate::library::{Database, Options, TableFile};
+use crate::measure::Meter;
+
+/// Entries of a table that is ingested, spread over all keys.
+const TABLE_ENTRIES: u64 = 1000;
+
+/// Tries of an ingest that may not flush, each after a flush: writers may fill the memtable again in between.
+const TRIES_MAX: u32 = 1000;
+
+/// Databases in which an ingest over memtables is timed, in one run.
+const OVERLAPS: usize = 10;
+
+/// Writes that the mutable memtable holds at the least when a table is ingested over it.
+const WRITES_MIN: u64 = 8;
+
+/// The property that counts sealed memtables.
+const SEALED: &str = "rocksdb.num-immutable-mem-table";
+
+/// Writers, and a table at every interval.
+pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
+    let (flags, asked, vfs) = (&run.flags, run.spec.ingest, run.vfs.as_ref());
+    let plan = Plan {
+        writers: flags.threads as u64,
+        rate: asked.rate,
+        warmup: Duration::ZERO,
+        measured: Duration::from_secs(asked.seconds),
+        interval: Duration::from_millis(asked.interval_ms),
+    };
+    let options = run.options()?;
+    let count = if run.spec.mode == "none" { 0 } else { plan.ingests() };
+    let tables = (0..count).map(|nth| make_table(run, &options, nth)).collect::<Result<Vec<_>>>()?;
+    let database = run.open(&options, flags)?;
+    let meter = Meter::start(vfs);
+    let writer = |first: u64| {
+        let mut rng = Rng::new(flags.seed ^ (first + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
+        let mut key = KeyBuffer::new(flags.key_size);
+        let (mut batch, database) = (database.new_batch()?, &database);
+        Ok(move |_| database.put(&mut batch, key.set(rng.below(flags.num)), values.next()))
+    };
+    let ingest = |nth: u64| tables.get(nth as usize).map_or(Ok(()), |path| ingest_one(run, &database, path));
+    let done = plan.run(vfs, writer, (count > 0).then_some(&ingest))?;
+    let used = meter.read();
+    let ops = done.writes.count();
+    let record = SideRecord {
+        figure: done.writes.percentile_us(99.9),
+        unit: Unit::P999Us,
+        threads: flags.threads,
+        ops,
+        user_bytes: ops * (flags.key_size + flags.value_size) as u64,
+        ingests: done.ingests.count(),
+        ingest_ms: done.ingests.percentile_us(50.0) / 1e3,
+        latency: [("write".to_owned(), done.writes.distribution())].into(),
+        ..SideRecord::default()
+    };
+    let record = meter.finish(record, used, Some(&database))?;
+    tables.iter().try_for_each(|path| vfs.remove_file(path))?;
+    Ok(record)
+}
+
+/// A table of keys scattered over all.
+fn make_table(run: &Run<'_>, options: &Options, nth: u64) -> Result<PathBuf> {
+    let flags = &run.flags;
+    let mut rng = Rng::new(flags.seed ^ 0x1D6E ^ (nth << 32));
+    let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
+    let mut key = KeyBuffer::new(flags.key_size);
+    let mut numbers: Vec<u64> = (0..TABLE_ENTRIES).map(|_| rng.below(flags.num)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let path = run.spec.db.with_extension(format!("ingest-{nth}"));
+    let mut table = TableFile::create(options, &path)?;
+    for number in numbers {
+        table.put(key.set(number), values.next())?;
+    }
+    table.finish()?;
+    Ok(path)
+}
+
+fn ingest_one(run: &Run<'_>, database: &Database, path: &Path) -> Result<()> {
+    if run.spec.mode != "flush-first" {
+        return database.ingest(&[path], true);
+    }
+    for _ in 0..TRIES_MAX {
+        database.flush()?;
+        match database.ingest(&[path], false) {
+            // What it says where a memtable holds keys of the table's range.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
+            done => return done,
+        }
+    }
+    Err(Error::busy("the memtable has keys of the table's range again after every flush"))
+}
+
+/// The call over as many memtables as the mode says, all with keys in the table's range; the median of new databases.
+pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
+    let memtables: u64 =
+        run.spec.mode.parse().map_err(|_| Error::invalid_argument(format!("{:?} memtables", run.spec.mode)))?;
+    let options = run.options()?;
+    let meter = Meter::start(run.vfs.as_ref());
+    let mut times = Vec::new();
+    for nth in 0..OVERLAPS as u64 {
+        let path = make_table(run, &options, nth)?;
+        let database = run.open(&options, &run.flags)?;
+        fill_memtables(run, &database, memtables)?;
+        let called = run.vfs.now();
+        database.ingest(&[&path], true)?;
+        times.push((run.vfs.now() - called).as_secs_f64() * 1e6);
+        drop(database);
+        folder::remove(run.vfs.as_ref(), &run.spec.db)?;
+        run.vfs.remove_file(&path)?;
+    }
+    let figure = median(times).unwrap_or_default();
+    let record =
+        SideRecord { figure, unit: Unit::UsToIngest, threads: 1, ops: OVERLAPS as u64, ..SideRecord::default() };
+    meter.finish(record, meter.read(), None)
+}
+
+/// Writes over the whole range until there are so many memtables, each with keys in it.
+fn fill_memtables(run: &Run<'_>, database: &Database, memtables: u64) -> Result<()> {
+    let flags = &run.flags;
+    let mut rng = Rng::new(flags.seed);
+    let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
+    let (mut key, mut batch) = (KeyBuffer::new(flags.key_size), database.new_batch()?);
+    let (mut sealed, mut in_mutable) = (0, 0);
+    while sealed + 1 < memtables || in_mutable < WRITES_MIN {
+        database.put(&mut batch, key.set(rng.below(flags.num)), values.next())?;
+        in_mutable += 1;
+        let now = database.number(SEALED)?.ok_or_else(|| Error::unsupported(format!("no property {SEALED}")))?;
+        if now != sealed {
+            (sealed, in_mutable) = (now, 1);
+        }
+    }
+    if sealed + 1 != memtables {
+        return Err(Error::invalid_argument(format!("{memtables} memtables were wanted, there are {}", sealed + 1)));
+    }
+    Ok(())
+}
