@@ -1,19 +1,31 @@
-# demo and test do all the set-up on a fresh machine with rustup.
+# Everything sets up what it needs on a fresh Debian machine with rustup.
 
-.PHONY: clients compare demo install test
+.PHONY: check clients compare demo install nightly setup test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost; then ingests it
 # under writers.
 demo:
 	./scripts/demo.sh
 
-# Beside Debian's RocksDB, through the C API of both.
+# The packages that the build and the tests need.
+setup:
+	./scripts/setup.sh
+
+# Before each commit, minutes: form, lints, documentation, licences, unit tests.
+check:
+	./scripts/check.sh
+
+# The gate, everything CI runs: setup, check, all tests, programs written for RocksDB, the demo.
+test: setup check
+	./scripts/test.sh
+
+# Hours: every interleaving, Miri, sanitizers, thousands of kills, long seeds, benchmarks of everything in small.
+nightly: setup
+	./scripts/nightly.sh
+
+# Beside RocksDB's release library, through the C API of both.
 compare:
 	./scripts/compare.sh
-
-# Everything CI runs.
-test:
-	./scripts/test.sh
 
 # Programs written for RocksDB on our librocksdb.so; RECORD=yes writes the table into docs/compat.md.
 clients:

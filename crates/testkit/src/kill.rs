@@ -2,7 +2,7 @@
 //! an ingest, in recovery. Then it is opened twice, by the images that memtables left and, a copy of it, by replay alone:
 //! both hold the same, and that is everything that was acknowledged and nothing that was not begun (D1-D3).
 //!
-//! [`story`] says what is written, [`writer`] is the process, [`progress`] what it tells, [`judge`] what must be there.
+//! [`story`] says what is written, [`writer`] is the process, `progress` what it tells, `judge` what must be there.
 //! Real files and real processes: no seed replays a run, it only decides what is tried.
 
 use std::fmt;

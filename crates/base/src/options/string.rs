@@ -265,7 +265,7 @@ pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) ->
     pairs.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
 }
 
-/// Every option of a group, as an option string that [`apply`] reads.
+/// Every option of a group, as an option string that `apply` reads.
 pub fn print(group: &dyn OptionGroup) -> String {
     let mut text = String::new();
     for (row, setting) in group.settings() {

@@ -1,4 +1,4 @@
-//! Compaction: what to merge ([`pick`]), merging it ([`run`]), and putting the outcome in its place ([`job`]).
+//! Compaction: what to merge (`pick`), merging it (`run`), and putting the outcome in its place (`job`).
 //!
 //! A compaction is picked under the state lock as plain data, runs without any lock, and is installed only if its inputs
 //! still stand (V2); its outputs are on disk before the edit that names them, and its inputs are deleted only after

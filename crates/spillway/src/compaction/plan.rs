@@ -67,7 +67,7 @@ pub struct Pick {
     /// The files move to the output level as they are.
     pub trivial_move: bool,
     /// The file of level 0 that moves to the output level as it is. The other inputs, older files of level 0, stay there, in one
-    /// without the keys that it holds: see [`pick::sink`](super::pick).
+    /// without the keys that it holds: see `pick::sink`.
     pub sinks: Option<FileNumber>,
     /// No table below the output level overlaps the span, and no older one beside the inputs.
     pub bottommost: bool,

@@ -2,7 +2,7 @@
 //! database as entries of the families' queues, and a flush of the way *link* gives each its level.
 //!
 //! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after. The other
-//! modes, which keep writers out for a while ([`way`]), end in the same queue and the same link.
+//! modes, which keep writers out for a while (`way`), end in the same queue and the same link.
 
 mod api;
 mod behind;

@@ -3,7 +3,7 @@
 //!
 //! The old MANIFEST is the first source: where it can be read, tables keep level, bounds and numbers, and files that it does
 //! not name do not count. For the rest the tables tell: their family by their properties, their place by what is in them
-//! ([`order`]). The logs are replayed as ever, or salvaged where they are damaged. Nothing is deleted: what does not count any
+//! (`order`). The logs are replayed as ever, or salvaged where they are damaged. Nothing is deleted: what does not count any
 //! more lies in `lost/`. Until CURRENT is replaced the directory is what it was, less what was moved to `lost/` because it
 //! did not count; a repair that was interrupted is begun again.
 

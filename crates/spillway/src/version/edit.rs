@@ -71,7 +71,7 @@ pub struct VersionEdit {
     pub flushed_through: Option<SeqNo>,
     pub log_ends: Vec<LogEnd>,
     pub log_row: Option<LogRow>,
-    /// The option `wal_dir`: where the logs are, empty for the database's own directory; [`LOG_DIR_OF_COPY`] for a copy's.
+    /// The option `wal_dir`: where the logs are, empty for the database's own directory; `LOG_DIR_OF_COPY` for a copy's.
     pub log_dir: Option<String>,
     /// Ingests above T whose tables are linked already: replay skips these numbers, and they are forgotten once T
     /// passes them (F2).

@@ -1,6 +1,6 @@
 //! The tables of a family and how they change: edits, versions, the MANIFEST, and files that nothing needs any more.
 //!
-//! An edit ([`edit`]) is what changes; a version ([`version`](self::version)) is what is; the MANIFEST ([`manifest`],
+//! An edit ([`edit`]) is what changes; a version ([`version`]) is what is; the MANIFEST ([`manifest`],
 //! [`recover`]) is the list of edits on disk. Format: docs/format/manifest.md. Keeps V1, V3, F2, Q3, D2 and the fence.
 
 pub mod builder;

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# What takes too long for the gate: every interleaving, Miri, the sanitizers, thousands of kills, crashes and failures at every
+# operation, long seeds, advisories. Goes on after a failure, and ends with 1 where there was one.
+#
+#     scripts/nightly.sh [PART ...]      all parts where none is named; CONTRIBUTING.md says what each is
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+failed=()
+# part NAME COMMAND...
+part() {
+    printf '\n== %s  %s\n' "$(date +%T)" "$1"
+    "${@:2}" || failed+=("$1")
+}
+
+run_loom() {
+    RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_ --target-dir target/loom &&
+        RUSTFLAGS="--cfg loom" cargo test -p spillway-memtable --release loom_ --target-dir target/loom
+}
+run_miri() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p spillway-memtable; }
+run_asan() { ./scripts/asan.sh; }
+run_capi-asan() { ./scripts/capi-asan.sh; }
+run_kills() { ./scripts/kill-test.sh "${SPILLWAY_KILLS:-3000}"; }
+run_effort() { SPILLWAY_EFFORT=1 cargo test --release -p spillway-testkit --test crash --test faults --test ingest_stress; }
+run_seeds() {
+    SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-testkit --test random &&
+        SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-50} cargo test --release -p spillway-testkit --test full_disk
+}
+run_mutations() {
+    SPILLWAY_MUTATIONS=10000 cargo test --release -p spillway-testkit --test mutated_images &&
+        SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-memtable random_damage
+}
+run_clients() { ./scripts/clients.sh; }
+# Advisories need a database from the network.
+run_deny() { cargo deny --all-features check; }
+
+for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients deny}; do
+    part "$name" "run_$name"
+done
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '\nFAILED: %s\n' "${failed[*]}" >&2
+    exit 1
+fi
