@@ -5,13 +5,12 @@
 //! The log record is there in every mode: what others wrote later, and may have read from the tables, must not survive a
 //! crash without them (D2).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, FamilyId, Result, SeqNo};
 use log::{PAYLOAD_BYTES_MAX, RecordKind};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::latch::LatchGuard;
 use super::levels::HeldEntries;
@@ -29,7 +28,7 @@ use crate::write::batch::{self, WriteBatch};
 use crate::write::commit::{Commit, Committed};
 use crate::write::flushables::NewFlushable;
 use crate::write::options::WriteOptions;
-use crate::write::record::Record;
+use crate::write::record::{MadeRecord, Record};
 
 /// An ingest that is about to take numbers.
 struct Ingest {
@@ -112,9 +111,10 @@ impl Core {
         let committed = self.commit_keeping(&mut commit, prepared);
         let families: Vec<FamilyId> = commit.flushables.iter().map(|flushable| flushable.family.id()).collect();
         self.give_back_successors(&mut commit.flushables);
+        let lock = commit.lock;
         drop(commit);
         let committed = committed?;
-        report.note_committed(&committed, families.len());
+        report.note_committed(&committed, &lock, families.len());
         let given = committed.given;
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
@@ -144,7 +144,7 @@ impl Core {
     }
 
     /// Keeps the prepared tables from when the log may name them.
-    fn commit_keeping(&self, commit: &mut Commit<'_>, prepared: &mut PreparedIngest) -> Result<Committed> {
+    fn commit_keeping<'a>(&'a self, commit: &mut Commit<'a>, prepared: &mut PreparedIngest) -> Result<Committed> {
         let numbered = self.number(commit)?;
         prepared.keep();
         self.apply(commit, numbered)
@@ -226,17 +226,11 @@ impl Core {
 impl Ingest {
     /// `is_latched`: the caller holds a latch over everything touched, with nothing of it in memory.
     fn into_commit<'a>(self, is_latched: bool, options: &IngestOptions) -> Commit<'a> {
-        Commit {
-            record: Some(self.record),
-            count: self.shape.numbers + self.batch_numbers,
-            entries: None,
-            flushables: self.flushables,
-            bounds: SmallVec::new(),
-            own_log: None,
-            waiter: Waiter { no_slowdown: options.no_slowdown, is_writer: false },
-            conflicts: None,
-            is_latched,
-        }
+        let count = self.shape.numbers + self.batch_numbers;
+        let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
+        let mut commit = Commit::of_flushables(Some(self.record), count, self.flushables, waiter);
+        commit.is_latched = is_latched;
+        commit
     }
 }
 
@@ -250,7 +244,7 @@ fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Re
         payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
         payload.extend_from_slice(batch.body());
     }
-    Ok(Record { kind: RecordKind::Ingest, payload: Cow::Owned(payload), numbers })
+    Ok(Record::Made(MadeRecord { kind: RecordKind::Ingest, payload, numbers }))
 }
 
 /// How a write would be admitted that may wait for no more than the ingest.
@@ -332,7 +326,7 @@ mod tests {
                 std::thread::yield_now(); // until the writer waits to be visible
             }
             faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
-            assert!(core.apply(&commit, numbered).is_err(), "its record is not written");
+            assert!(core.apply(&mut commit, numbered).is_err(), "its record is not written");
             let error = put.join().expect("no panic").expect_err("it would never be visible");
             assert!(matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Io), "{error}");
         });

@@ -12,7 +12,7 @@ use super::prepare::PreparedIngest;
 use crate::core::Core;
 use crate::family::Family;
 use crate::version::table_file::FileMeta;
-use crate::write::commit::Committed;
+use crate::write::commit::{Committed, LockTimes};
 
 /// The way that an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,11 +99,11 @@ impl IngestReport {
         }
     }
 
-    pub(super) fn note_committed(&mut self, committed: &Committed, families: usize) {
+    pub(super) fn note_committed(&mut self, committed: &Committed, lock: &LockTimes, families: usize) {
         (self.first, self.last) = (SeqNo(committed.given.before.0 + 1), committed.given.last);
         (self.under, self.above) = (committed.under, families - committed.under);
-        self.locked_for = committed.lock.locked_for;
-        self.held_up_for = committed.lock.published_at.saturating_sub(committed.lock.locked_at);
+        self.locked_for = lock.locked_for;
+        self.held_up_for = lock.published_at.saturating_sub(lock.locked_at);
     }
 }
 

@@ -50,6 +50,15 @@ pub(crate) struct Commit<'a> {
     pub conflicts: Option<&'a dyn ConflictCheck>,
     /// A latch over everything touched is held. All others wait for such latches.
     pub is_latched: bool,
+    clearance: Clearance<'a>,
+    /// Where conflicts were checked.
+    latch: Option<LatchGuard<'a>>,
+    /// What is to stand in the queues; once the commit has numbers, what stood there. Dropping it may free memory.
+    staged: Vec<Staged>,
+    /// A family's ingests began to wait for their flush.
+    begins_wait: bool,
+    /// Of an ingest.
+    pub lock: LockTimes,
 }
 
 /// Whether a commit may still be made, as a transaction's validation says.
@@ -75,14 +84,6 @@ pub(crate) struct Numbered<'a> {
     pub given: Given,
     space: Option<InLog>,
     unfinished: Unfinished<'a>,
-    clearance: Clearance<'a>,
-    /// Where conflicts were checked.
-    latch: Option<LatchGuard<'a>>,
-    /// What the flushables replaced. Dropping it may free memory.
-    staged: Vec<Staged>,
-    /// A family's ingests began to wait for their flush.
-    begins_wait: bool,
-    lock: LockTimes,
 }
 
 /// What came of a commit.
@@ -92,9 +93,7 @@ pub(crate) struct Committed {
     pub under: usize,
     /// A family's ingests began to wait for their flush.
     pub begins_wait: bool,
-    /// Of an ingest.
-    pub lock: LockTimes,
-    /// Where the next record of its log begins; `None` where nothing was logged.
+    /// Where its record is; `None` where nothing was logged.
     pub log: Option<InLog>,
 }
 
@@ -152,17 +151,37 @@ impl From<Error> for Missing {
 
 impl<'a> Commit<'a> {
     /// A batch whose entries go into mutable memtables.
+    #[inline]
     fn of_batch(batch: &'a WriteBatch, parts: Parts<'a>, options: &'a WriteOptions) -> Self {
+        let record = (!options.disable_wal).then_some(Record::Batch(batch));
+        let bounds = parts.iter().map(Part::bounds).collect();
+        let commit = Commit::of_flushables(record, u64::from(batch.count()), Vec::new(), Waiter::of_write(options));
+        Commit { bounds, entries: Some(Entries { batch, parts, options }), ..commit }
+    }
+
+    /// What joins the queues as a whole.
+    #[inline]
+    pub fn of_flushables(
+        record: Option<Record<'a>>,
+        count: u64,
+        flushables: Vec<NewFlushable>,
+        waiter: Waiter,
+    ) -> Self {
         Commit {
-            record: (!options.disable_wal).then(|| Record::of_batch(batch)),
-            count: u64::from(batch.count()),
-            bounds: parts.iter().map(Part::bounds).collect(),
-            entries: Some(Entries { batch, parts, options }),
-            flushables: Vec::new(),
+            record,
+            count,
+            entries: None,
+            flushables,
+            bounds: SmallVec::new(),
             own_log: None,
-            waiter: Waiter::of_write(options),
+            waiter,
             conflicts: None,
             is_latched: false,
+            clearance: Clearance::default(),
+            latch: None,
+            staged: Vec::new(),
+            begins_wait: false,
+            lock: LockTimes::default(),
         }
     }
 
@@ -204,7 +223,7 @@ impl Core {
         let parts = admission::summarise(batch, &set, options)?;
         let mut commit = Commit::of_batch(batch, parts, options);
         let numbered = self.number(&mut commit)?;
-        let Committed { given, log, .. } = self.apply(&commit, numbered)?;
+        let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
         if let Some((log, at)) = &log {
             self.mark_if_due(given.last, given.log_end, || log.position_behind(at));
         }
@@ -238,107 +257,101 @@ impl Core {
     ///
     /// # Errors
     /// Nothing was done. Unused successors stay in the commit; the caller [gives them back](Self::give_back_successors).
-    pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'_>) -> Result<Numbered<'a>> {
-        let backoff = Backoff::new();
-        let mut clearance = Clearance::default();
-        let mut lock = LockTimes::default();
-        let latch = match commit.conflicts {
-            Some(check) => Some(self.latch_and_check(commit, check)?),
-            None => None,
-        };
+    pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'a>) -> Result<Numbered<'a>> {
+        if let Some(check) = commit.conflicts {
+            self.latch_and_check(commit, check)?;
+        }
         self.make_successors(commit)?;
+        let backoff = Backoff::new();
         loop {
             if let Some(Entries { parts, options, .. }) = &mut commit.entries {
-                self.reserve_memtables(parts, &mut clearance, options)?;
+                self.reserve_memtables(parts, &mut commit.clearance, options)?;
             }
-            match self.try_number(commit, &clearance, &mut lock) {
-                Ok(numbered) => return Ok(Numbered { clearance, latch, ..numbered }),
-                Err(Missing::Failed(error)) => return Err(error),
-                Err(Missing::Memtable) => {}
-                Err(Missing::Successor(at)) => {
-                    commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
-                }
-                Err(Missing::Latch) => {
-                    self.hold_nothing(commit); // for others, as long as this waits
-                    clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
-                }
-                Err(Missing::Wal(log)) => {
-                    clearance.give_back_pass();
-                    self.roll_log(&log, commit.record_bytes().unwrap_or(0) as u64)?;
-                }
-                Err(Missing::Slot) => {
-                    clearance.give_back_pass();
-                    let start = self.context.vfs.now();
-                    backoff.snooze();
-                    self.stall.count_since(StallCause::Pipeline, start);
-                }
+            match self.try_number(commit) {
+                Ok(numbered) => return Ok(numbered),
+                Err(missing) => self.provide(missing, commit, &backoff)?,
             }
-            self.check_writable()?;
         }
+    }
+
+    /// Provides what a commit lacks, or waits for that.
+    #[cold]
+    fn provide<'a>(&'a self, missing: Missing, commit: &mut Commit<'a>, backoff: &Backoff) -> Result<()> {
+        match missing {
+            Missing::Failed(error) => return Err(error),
+            Missing::Memtable => {}
+            Missing::Successor(at) => {
+                commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
+            }
+            Missing::Latch => {
+                self.hold_nothing(commit); // for others, as long as this waits
+                let clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
+                commit.clearance = clearance;
+            }
+            Missing::Wal(log) => {
+                commit.clearance.give_back_pass();
+                self.roll_log(&log, commit.record_bytes().unwrap_or(0) as u64)?;
+            }
+            Missing::Slot => {
+                commit.clearance.give_back_pass();
+                let start = self.context.vfs.now();
+                backoff.snooze();
+                self.stall.count_since(StallCause::Pipeline, start);
+            }
+        }
+        self.check_writable()
     }
 
     /// Latches what a commit touches, and has its conflicts checked.
     #[cold]
-    fn latch_and_check(&self, commit: &mut Commit<'_>, check: &dyn ConflictCheck) -> Result<LatchGuard<'_>> {
-        let latch = self.latch_keys(commit.keys().into_iter(), commit.waiter)?;
+    fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
+        commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
+        commit.is_latched = true;
         let numbered = self.commit.lock().last_seq;
         self.pipeline.wait_visible(numbered)?;
-        check.check()?;
-        commit.is_latched = true;
-        Ok(latch)
+        check.check()
     }
 
     /// Both locks, of which a commit without flushables takes the second only. The state lock keeps the queues as they were
     /// staged; the commit lock makes the order of numbers the order in the queues (Q1).
-    fn try_number<'a>(
-        &'a self,
-        commit: &mut Commit<'_>,
-        clearance: &Clearance<'_>,
-        lock: &mut LockTimes,
-    ) -> Result<Numbered<'a>, Missing> {
+    fn try_number<'a>(&'a self, commit: &mut Commit<'_>) -> Result<Numbered<'a>, Missing> {
         let mut unfinished = Unfinished::new(self);
-        let mut staged = Vec::new(); // dropped behind the locks
         let mut state = None;
         if !commit.flushables.is_empty() {
+            commit.staged.clear();
             let state = state.insert(self.state.lock());
-            self.stage(&commit.flushables, state, &mut staged)?;
+            self.stage(&commit.flushables, state, &mut commit.staged)?;
         }
         let mut end = self.lock_commit();
         let held = (!commit.waiter.is_writer).then(|| self.ingest_waits.hold_lock(self.context.vfs.now()));
-        let taken = self.take(commit, clearance, &staged, &mut end);
+        let taken = self.take(commit, &mut end);
         if let Ok(taken) = &taken {
             unfinished.hold(taken.ticket);
-            self.install_flushables(commit, &mut staged, &taken.given);
+            self.install_flushables(commit, &taken.given);
         }
         if let Some(held) = held {
-            lock.locked_at = held.since;
-            lock.locked_for += held.end(self.context.vfs.now());
+            commit.lock.locked_at = held.since;
+            commit.lock.locked_for += held.end(self.context.vfs.now());
         }
         drop(end);
         let Taken { given, space, .. } = taken?;
-        let begins_wait =
-            state.is_some_and(|mut state| self.follow_flushables(commit, &mut staged, &mut state, lock.locked_at));
-        let (lock, clearance) = (*lock, Clearance::default());
-        Ok(Numbered { given, space, unfinished, clearance, latch: None, staged, begins_wait, lock })
+        if let Some(mut state) = state {
+            self.follow_flushables(commit, &mut state);
+        }
+        Ok(Numbered { given, space, unfinished })
     }
 
     /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
     /// in everything but the number of families (C3).
-    fn take(
-        &self,
-        commit: &mut Commit<'_>,
-        clearance: &Clearance<'_>,
-        staged: &[Staged],
-        end: &mut CommitState,
-    ) -> Result<Taken, Missing> {
-        if !commit.is_latched && !self.latches.lets_pass(clearance) {
+    fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
+        if !commit.is_latched && !self.latches.lets_pass(&commit.clearance) {
             return Err(Missing::Latch);
         }
         if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
             return Err(Missing::Memtable);
         }
         if !commit.is_latched
-            && let Some(at) = self.overlapping(&mut commit.flushables, staged)
+            && let Some(at) = self.overlapping(&mut commit.flushables, &commit.staged)
         {
             return Err(Missing::Successor(at));
         }
@@ -371,15 +384,15 @@ impl Core {
     /// is published that needs them (V1), and writers that take a number from now on go to the memtables above. Under the
     /// commit lock: O(1) for each family (C3). The record is not appended yet: a recovery never finds it beside an image that
     /// does not say that something else belongs to it.
-    fn install_flushables(&self, commit: &Commit<'_>, staged: &mut [Staged], given: &Given) {
+    fn install_flushables(&self, commit: &mut Commit<'_>, given: &Given) {
         if let Some(log) = commit.own_log {
             self.logs.note_large(log, given.last);
         }
-        if staged.is_empty() {
+        if commit.staged.is_empty() {
             return;
         }
         let logged_through = self.pipeline.entered_log();
-        for (flushable, staged) in commit.flushables.iter().zip(staged) {
+        for (flushable, staged) in commit.flushables.iter().zip(&mut commit.staged) {
             if staged.keeps_mutable() {
                 staged.mutable().memtable().mark_foreign();
             }
@@ -390,52 +403,51 @@ impl Core {
         }
     }
 
-    /// Has the families' state, by which jobs go, follow the views that were installed. Whether a family's ingests began to
-    /// wait for their flush.
-    fn follow_flushables(
-        &self,
-        commit: &mut Commit<'_>,
-        staged: &mut [Staged],
-        state: &mut State,
-        now: Duration,
-    ) -> bool {
-        let mut begins_wait = false;
-        for (flushable, staged) in commit.flushables.iter_mut().zip(staged) {
+    /// Has the families' state, by which jobs go, follow the views that were installed.
+    fn follow_flushables(&self, commit: &mut Commit<'_>, state: &mut State) {
+        for (flushable, staged) in commit.flushables.iter_mut().zip(&mut commit.staged) {
             let family = flushable.state_in(state);
             flushable.follow(staged, family);
             if self.flushes_can_wait() && flushable.brings_ingest() {
-                begins_wait |= family.note_ingest(now);
+                commit.begins_wait |= family.note_ingest(commit.lock.locked_at);
             }
         }
-        begins_wait
     }
 
     /// Logs a commit that has numbers, inserts its entries and publishes it; returns once it is visible.
     ///
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
-    pub(crate) fn apply(&self, commit: &Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
-        let Numbered { given, space, mut unfinished, clearance, latch, mut staged, begins_wait, mut lock } = numbered;
+    pub(crate) fn apply(&self, commit: &mut Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
+        let Numbered { given, space, mut unfinished } = numbered;
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
             log.note_published(self.pipeline.published_log());
-            let numbers = record.numbers(&given);
-            let logged = self.logs.append(log, reservation, record.kind, &record.pieces(&numbers));
-            logged.inspect_err(|error| self.fail(error))?;
+            let append = |kind, pieces: &[&[u8]]| self.logs.append(log, reservation, kind, pieces);
+            record.appended(&given, append).inspect_err(|error| self.fail(error))?;
         }
         if let Some(entries) = &commit.entries {
             entries.insert(&given, space.as_ref());
         }
         unfinished.finish();
-        drop((clearance, latch));
-        if !commit.waiter.is_writer {
-            lock.published_at = self.context.vfs.now();
+        let mut under = 0;
+        if !commit.staged.is_empty() {
+            under = self.end_flushables(commit);
         }
-        let under = staged.iter().filter(|staged| staged.keeps_mutable()).count();
-        if !staged.is_empty() {
-            self.exchange_views(&commit.flushables, &mut staged);
-        }
+        commit.latch = None;
+        commit.clearance.give_back_pass();
         self.pipeline.wait_visible(given.last)?;
-        Ok(Committed { given, under, begins_wait, lock, log: space })
+        Ok(Committed { given, under, begins_wait: commit.begins_wait, log: space })
+    }
+
+    /// What is left to do for flushables once they are published. Returns how many went under the mutable memtable.
+    #[cold]
+    fn end_flushables(&self, commit: &mut Commit<'_>) -> usize {
+        if !commit.waiter.is_writer {
+            commit.lock.published_at = self.context.vfs.now();
+        }
+        let under = commit.staged.iter().filter(|staged| staged.keeps_mutable()).count();
+        self.exchange_views(&commit.flushables, &mut commit.staged);
+        under
     }
 
     /// Lets go of what a commit holds of memtables, before a wait.

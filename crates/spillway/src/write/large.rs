@@ -2,7 +2,6 @@
 //! So it is written to a log of its own and indexed as a flushable of its own *before* it takes numbers; then a small
 //! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
@@ -20,7 +19,7 @@ use crate::write::commit::{Commit, Committed, entries_of};
 use crate::write::flushables::NewFlushable;
 use crate::write::logs::ActiveLog;
 use crate::write::options::WriteOptions;
-use crate::write::record::Record;
+use crate::write::record::{MadeRecord, Record};
 
 /// What the record in the current log says. Format: docs/format/log.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +86,7 @@ impl Core {
         if let (Err(_), Some(file)) = (&numbered, &file) {
             self.logs.discard(file); // no record names it
         }
-        let Committed { given, .. } = self.apply(&commit?, numbered?)?;
+        let Committed { given, .. } = self.apply(&mut commit?, numbered?)?;
         let last = given.last;
         self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
         if file.is_some() && self.are_logs_over_limit() {
@@ -125,17 +124,13 @@ impl Core {
             flushable.successor = Some(self.make_memtable(part.family, 0)?);
             Ok(flushable)
         };
-        Ok(Commit {
-            record: file.map(|file| record_of(batch, parts, file)),
-            count: u64::from(batch.count()),
-            entries: None,
-            flushables: parts.iter().zip(memtables).map(of_part).collect::<Result<_>>()?,
-            bounds: parts.iter().map(Part::bounds).collect(),
-            own_log: file,
-            waiter: Waiter::of_write(options),
-            conflicts: None,
-            is_latched: false,
-        })
+        let flushables = parts.iter().zip(memtables).map(of_part).collect::<Result<_>>()?;
+        let (count, waiter) = (u64::from(batch.count()), Waiter::of_write(options));
+        let mut commit =
+            Commit::of_flushables(file.map(|file| record_of(batch, parts, file)), count, flushables, waiter);
+        commit.bounds = parts.iter().map(Part::bounds).collect();
+        commit.own_log = file;
+        Ok(commit)
     }
 
     /// Indexes a batch that joins queues with something else of the same change, which takes `numbers_before` first.
@@ -189,7 +184,7 @@ fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record
     let families = parts.iter().map(|part| part.family.id()).collect();
     let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
     // It begins with its first number.
-    Record { kind: RecordKind::LargeBatch, payload: Cow::Owned(record.encode()), numbers: smallvec![(0, 1)] }
+    Record::Made(MadeRecord { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] })
 }
 
 /// A memtable that has room for a batch's part in a family, filled with it.

@@ -36,7 +36,7 @@ fn try_increment(db: &Db) -> bool {
     let check = Unchanged { db, counter };
     let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, parts, &options) };
     match core.number(&mut commit) {
-        Ok(numbered) => core.apply(&commit, numbered).map(|_| true).expect("written"),
+        Ok(numbered) => core.apply(&mut commit, numbered).map(|_| true).expect("written"),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
             false
