@@ -67,6 +67,11 @@ fn a_cut_log_gives_a_prefix_or_an_error() {
 
 /// A database whose writes lie in several logs, none of them flushed, as a kill leaves it.
 pub fn with_several_logs() -> Arc<MemoryVfs> {
+    with_logs_of(30)
+}
+
+/// What so many writes leave when the process is killed, seven in each log.
+pub fn with_logs_of(writes: u32) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
     for (_, family) in &mut options.families {
@@ -74,7 +79,7 @@ pub fn with_several_logs() -> Arc<MemoryVfs> {
     }
     let db = Db::open(DIR, &options).unwrap();
     let family = db.default_family();
-    for number in 0..30u32 {
+    for number in 0..writes {
         db.put(&family, &number.to_be_bytes(), &[number as u8; 9000], &Default::default()).unwrap();
     }
     db.sync_log().unwrap();
