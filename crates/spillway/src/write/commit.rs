@@ -154,7 +154,8 @@ impl<'a> Commit<'a> {
     #[inline]
     fn of_batch(batch: &'a WriteBatch, parts: Parts<'a>, options: &'a WriteOptions) -> Self {
         let record = (!options.disable_wal).then_some(Record::Batch(batch));
-        let bounds = parts.iter().map(Part::bounds).collect();
+        let mut bounds = SmallVec::new();
+        parts.iter().for_each(|part| bounds.push(part.bounds()));
         let commit = Commit::of_flushables(record, u64::from(batch.count()), Vec::new(), Waiter::of_write(options));
         Commit { bounds, entries: Some(Entries { batch, parts, options }), ..commit }
     }
