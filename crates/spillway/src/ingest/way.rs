@@ -41,8 +41,8 @@ struct Met {
 }
 
 impl Core {
-    /// Sees to it that nothing in memory overlaps what is `covered`, and that nothing will as long as the way is kept, which
-    /// holds back others from all that `flushables` touch.
+    /// Flushes everything in memory that overlaps `covered`. The latch in the result keeps writers from the keys that
+    /// `flushables` touch, so nothing new overlaps until it is dropped.
     ///
     /// # Errors
     /// `InvalidArgument`: that takes a flush, or a number, and the options forbid it. `Busy`: it would have to wait, and

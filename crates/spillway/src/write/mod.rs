@@ -1,7 +1,6 @@
 //! Writing: batches, admission, the commit pipeline, the logs, stalls.
 //!
-//! A batch is encoded once, admitted (everything that can fail or wait), numbered under the commit lock in O(1), copied
-//! into the log and inserted into the memtables outside it, and published in order. Keeps S1-S3, C1-C4.
+//! `commit.rs` is the way of everything that takes sequence numbers: a batch, a large batch, an ingest. Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;
 pub mod batch;
