@@ -11,6 +11,7 @@ use base::options::DbOptions;
 use base::{FileNumber, Result};
 use vfs::{FileIdentity, Vfs};
 
+use crate::background::as_away;
 use crate::caught::caught_panic;
 use crate::flush::flushable::QueuedMemtable;
 use crate::flush::held::{HeldMemtable, MemtableMaking};
@@ -118,7 +119,7 @@ impl Context {
     /// Tells the listeners. Called off every lock. What one of them does wrong changes nothing of what it is told.
     pub fn notify(&self, event: &Event) {
         for listener in &self.listeners {
-            if let Err(error) = caught_panic("a listener", || listener.on_event(event)) {
+            if let Err(error) = caught_panic("a listener", || as_away(|| listener.on_event(event))) {
                 note::error!(%error, ?event, "the database goes on");
             }
         }

@@ -13,8 +13,9 @@ use base::extend::Event;
 use base::metrics::{Counters, Ticker, tick};
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
+use crate::background::{Signal, StateChanged};
 use crate::compaction::FamilyCompactions;
 use crate::context::Context;
 use crate::family::Family;
@@ -24,8 +25,7 @@ use crate::ingest::latch::RangeLatches;
 use crate::ingest::late::LateExcise;
 use crate::ingest::queued::QueuedIngest;
 use crate::ingest::waits::IngestWaits;
-use crate::jobs::Signal;
-use crate::notices::ToldStalls;
+use crate::notices::{ToldStalls, UpkeepWaits};
 use crate::read::snapshot::SnapshotList;
 use crate::read::view::ReadView;
 use crate::removal::Removals;
@@ -59,8 +59,10 @@ pub(crate) struct Core {
     pub snapshots: SnapshotList,
     pub state: Mutex<State>,
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
-    pub state_changed: Condvar,
+    pub state_changed: StateChanged,
     pub upkeep: Arc<Signal>,
+    /// A leaf lock.
+    pub upkeep_waits: Mutex<UpkeepWaits>,
     /// Of the log, as upkeep sees it.
     pub log_pace: LogPace,
     pub marks: Marks,
@@ -332,8 +334,9 @@ impl Core {
                 compactions_running: 0,
                 prepares_running: 0,
             }),
-            state_changed: Condvar::new(),
+            state_changed: StateChanged::default(),
             upkeep: Arc::default(),
+            upkeep_waits: Mutex::default(),
             log_pace: LogPace::default(),
             marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
             told_stalls: Mutex::default(),

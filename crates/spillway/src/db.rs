@@ -8,9 +8,9 @@ use base::note;
 use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
-use vfs::{JoinHandle, LockGuard, Vfs};
+use vfs::{LockGuard, Vfs};
 
-use crate::caught::caught_panic;
+use crate::background::Env;
 use crate::core::Core;
 use crate::family::Family;
 use crate::open::{self, Opened};
@@ -50,6 +50,8 @@ pub struct OpenOptions {
     /// Takes over a directory that RocksDB wrote. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
     pub vfs: Arc<dyn Vfs>,
+    /// The threads that flush and compact: those of the process unless it is another.
+    pub env: Env,
     /// Shared by databases that are given the same one; made to each family's options otherwise.
     pub block_cache: Option<Arc<table::BlockCache>>,
     /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
@@ -66,6 +68,7 @@ impl Default for OpenOptions {
             bear_damage: false,
             adopt_rocksdb: true,
             vfs: vfs::RealVfs::new(),
+            env: Env::default(),
             block_cache: None,
             remarks: Vec::new(),
         }
@@ -101,9 +104,11 @@ impl OpenOptions {
 /// An open database. Usable from any number of threads; closed when dropped.
 pub struct Db {
     core: Arc<Core>,
-    threads: Mutex<Vec<Box<dyn JoinHandle>>>,
-    lock: Mutex<Option<Box<dyn LockGuard>>>,
+    lock: Arc<DirectoryLock>,
 }
+
+/// Held from the open to the end of the close.
+type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
 
 impl Db {
     /// Opens the database in the directory `path`.
@@ -115,11 +120,11 @@ impl Db {
         Db::start(open::open(path.as_ref(), options)?, options)
     }
 
-    /// The handle of what was opened, with its threads.
+    /// The handle of what was opened, with threads to work for it.
     pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
-        let db = Db { core: opened.core, threads: Mutex::default(), lock: Mutex::new(opened.lock) };
+        let db = Db { core: opened.core, lock: Arc::new(Mutex::new(opened.lock)) };
         if !options.read_only {
-            db.core.start_threads(&mut db.threads.lock())?; // where one cannot start, dropping `db` ends the others
+            db.core.register(&options.env)?;
         }
         db.core.upkeep.raise();
         db.core.drive_if_inline();
@@ -129,36 +134,20 @@ impl Db {
     /// Stops background work, and releases the directory. What the log holds is not flushed: it is replayed at the next
     /// open. Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` says otherwise.
     ///
+    /// A listener may call it on a thread that works for the database: then it returns at once, and the database is closed
+    /// when that job is done.
+    ///
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
-        let _noting = self.core.context.noting();
-        let _awaited = self.core.context.pace.await_flushes();
-        let flushed = self.core.flush_unlogged();
-        if !self.core.begin_closing() {
-            return Ok(());
+        let (core, lock) = (self.core.clone(), self.lock.clone());
+        let close_later = move || {
+            let _ = close(&core, &lock); // told to the event log
+        };
+        match self.core.state_changed.registration() {
+            Some(registration) if registration.defer(close_later) => Ok(()),
+            _ => close(&self.core, &self.lock),
         }
-        let mut joined = Ok(());
-        for thread in self.threads.lock().drain(..) {
-            joined = joined.and(caught_panic("a background thread", || thread.join())); // all of them
-        }
-        self.core.wait_for_jobs(); // of threads that are not ours
-        let left = self.core.end_flushed_log();
-        let ended = self.core.end_log();
-        self.core.purge_obsolete();
-        self.core.give_back_all_space();
-        self.core.tell_background_errors();
-        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
-        *self.core.manifest.lock() = None;
-        drop(self.core.options_file.lock()); // whoever writes one has done so, and nobody begins
-        let closed = flushed.and(joined).and(left).and(ended);
-        match &closed {
-            Ok(()) => note::info!("the database is closed"),
-            Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
-        }
-        self.core.context.info_log.write_out();
-        *self.lock.lock() = None;
-        closed
     }
 
     pub fn path(&self) -> &Path {
@@ -362,6 +351,36 @@ impl Db {
         let wal_dir = Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
         open::destroy(path.as_ref(), wal_dir, &options.db_log_dir, vfs)
     }
+}
+
+/// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
+fn close(core: &Core, lock: &DirectoryLock) -> Result<()> {
+    let _noting = core.context.noting();
+    let _awaited = core.context.pace.await_flushes();
+    let flushed = core.flush_unlogged();
+    if !core.begin_closing() {
+        return Ok(());
+    }
+    if let Some(registration) = core.state_changed.registration() {
+        registration.end();
+    }
+    core.wait_for_jobs(); // of threads that are not an Env's
+    let left = core.end_flushed_log();
+    let ended = core.end_log();
+    core.purge_obsolete();
+    core.give_back_all_space();
+    core.tell_background_errors();
+    // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
+    *core.manifest.lock() = None;
+    drop(core.options_file.lock()); // whoever writes one has done so, and nobody begins
+    let closed = flushed.and(left).and(ended);
+    match &closed {
+        Ok(()) => note::info!("the database is closed"),
+        Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
+    }
+    core.context.info_log.write_out();
+    *lock.lock() = None;
+    closed
 }
 
 impl Drop for Db {

@@ -1,10 +1,10 @@
 //! Background work: who does it, and in what order.
 //!
 //! Flushes and compactions share one shape: *pick* looks at the state and says what to do, under the state lock; *run*
-//! does the I/O and holds no lock; *install* rechecks and publishes. Upkeep makes spares and deletes files. Where the
-//! vfs runs inline, [`Core::drive`] does all of it on the calling thread, so that a run is deterministic.
+//! does the I/O and holds no lock; *install* rechecks and publishes. Upkeep makes spares and deletes files. All of it runs
+//! on threads of an [`Env`]. If the vfs runs inline, [`Core::drive`] does it on the calling thread, so that a run is deterministic.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::extend::Event;
@@ -12,100 +12,14 @@ use base::metrics::{Ticker, tick};
 use base::note;
 use base::options::CpuPriority;
 use base::{Error, ErrorKind, Result};
-use parking_lot::{Condvar, Mutex, MutexGuard};
-use vfs::JoinHandle;
 
-use crate::caught::caught_panic;
+use crate::background::{Client, Env, Lane, Limits};
+use crate::caught::caught;
 use crate::compaction::job::CompactionPlan;
 use crate::core::{Core, State};
 use crate::flush::job::FlushPlan;
 use crate::space::Needs;
 use crate::tasks;
-
-/// Wakes one thread that waits for something to do. A leaf lock: raised under any other.
-#[derive(Default)]
-pub(crate) struct Signal {
-    state: Mutex<SignalState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct SignalState {
-    raised: bool,
-    /// The thread that waits looks again before long.
-    looks_soon: bool,
-}
-
-/// For so long after it was raised, and so often, the thread that waits looks by itself.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-const LOOKS: u32 = 10;
-
-impl Signal {
-    pub fn raise(&self) {
-        self.state.lock().raised = true;
-        self.changed.notify_one();
-    }
-
-    /// As [`raise`](Self::raise), for what may wait some milliseconds: nobody is woken who looks soon anyway, since that costs
-    /// whoever does it more than many a task takes.
-    pub fn raise_soon(&self) {
-        self.raise_unless(|state| state.looks_soon);
-    }
-
-    /// As [`raise_soon`](Self::raise_soon); but where it is raised already, more came than could wait for the next look.
-    pub fn raise_again(&self) {
-        self.raise_unless(|state| state.looks_soon && !state.raised);
-    }
-
-    /// Raises it, and wakes whoever waits unless that `can_wait`.
-    fn raise_unless(&self, can_wait: impl Fn(&SignalState) -> bool) {
-        let mut state = self.state.lock();
-        let can_wait = can_wait(&state);
-        state.raised = true;
-        if !can_wait {
-            self.changed.notify_one();
-        }
-    }
-
-    /// Waits until it is raised, and lowers it; no longer than `limit`. Whether it was raised.
-    pub fn wait(&self, limit: Option<Duration>) -> bool {
-        let mut state = self.state.lock();
-        let mut left = limit;
-        for look in 0..=LOOKS {
-            let is_short = look < LOOKS;
-            let step = if is_short { Some(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY))) } else { left };
-            state.looks_soon = is_short;
-            self.wait_once(&mut state, step);
-            state.looks_soon = false;
-            left = left.map(|left| left.saturating_sub(LOOK_EVERY));
-            if state.raised || left.is_some_and(|left| left.is_zero()) {
-                break;
-            }
-        }
-        std::mem::take(&mut state.raised)
-    }
-
-    /// Until it is raised, or `limit` is over.
-    fn wait_once(&self, state: &mut MutexGuard<'_, SignalState>, limit: Option<Duration>) {
-        while !state.raised {
-            match limit {
-                None => self.changed.wait(state),
-                Some(limit) if self.changed.wait_for(state, limit).timed_out() => break,
-                Some(_) => {}
-            }
-        }
-    }
-}
-
-/// What a background thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duty {
-    Flush,
-    Compaction,
-    Upkeep,
-    /// Short tasks that were handed in; see [`crate::tasks`].
-    Tasks,
-}
 
 pub(crate) enum Job {
     Flush(FlushPlan),
@@ -113,77 +27,43 @@ pub(crate) enum Job {
 }
 
 impl Core {
-    /// Starts the background threads; none where the vfs runs inline.
-    pub fn start_threads(self: &Arc<Self>, threads: &mut Vec<Box<dyn JoinHandle>>) -> Result<()> {
+    /// Has background work run on threads of an Env; not where the vfs runs inline.
+    ///
+    /// # Errors
+    /// `Io`: there is no thread to be had.
+    pub fn register(self: &Arc<Self>, env: &Env) -> Result<()> {
         if self.context.vfs.runs_inline() {
             return Ok(());
         }
-        self.context.info_log.written_by(self.upkeep.clone());
-        let jobs = self.context.options.max_background_jobs;
+        let options = &self.context.options;
         // As in RocksDB: a quarter of the jobs flush, the others compact, and there is one of each at least.
-        let flushes = (jobs / 4).max(1);
-        let compactions = jobs.saturating_sub(flushes).max(1);
-        let duties = std::iter::repeat_n(Duty::Flush, flushes)
-            .chain(std::iter::repeat_n(Duty::Compaction, compactions))
-            .chain(std::iter::repeat_n(Duty::Tasks, tasks::threads(jobs)))
-            .chain([Duty::Upkeep]);
-        for duty in duties {
-            threads.push(self.start_thread(duty)?);
-        }
+        let flushes = (options.max_background_jobs / 4).max(1);
+        let limits = Limits {
+            flushes,
+            compactions: options.max_background_jobs.saturating_sub(flushes).max(1),
+            tasks: tasks::at_once(options.max_background_jobs),
+            compaction_lane: match options.compaction_cpu_priority {
+                CpuPriority::Low => Lane::LowCompaction,
+                _ => Lane::Compaction,
+            },
+        };
+        self.context.info_log.written_by(self.upkeep.clone());
+        let client: Weak<Core> = Arc::downgrade(self);
+        let registration = env.register(client, limits, self.upkeep.clone())?;
+        self.context.tasks.run_by(registration.clone());
+        self.state_changed.run_jobs_by(registration);
+        self.state_changed.notify_all();
         Ok(())
     }
 
-    fn start_thread(self: &Arc<Self>, duty: Duty) -> Result<Box<dyn JoinHandle>> {
-        let core = self.clone();
-        let name = match duty {
-            Duty::Flush => "spillway-flush",
-            Duty::Compaction => "spillway-comp",
-            Duty::Upkeep => "spillway-upkeep",
-            Duty::Tasks => "spillway-tasks",
-        };
-        self.context.vfs.spawn(name, Box::new(move || core.work(duty)))
-    }
-
-    fn work(&self, duty: Duty) {
-        let _noting = self.context.noting();
-        match duty {
-            Duty::Upkeep => return self.keep_up_until_closed(),
-            Duty::Tasks => return self.context.tasks.work_until_ended(),
-            Duty::Compaction if self.context.options.compaction_cpu_priority == CpuPriority::Low => {
-                if !self.context.vfs.lower_cpu_priority() {
-                    note::warn!("compactions keep their priority: the system does not let them give way");
-                }
-            }
-            Duty::Flush | Duty::Compaction => {}
-        }
-        while !self.is_closing() {
-            // Also where what is picked is compared by the caller's code.
-            if let Err(error) = caught_panic("a background thread", || self.work_until_closed(duty)) {
-                self.fail(&error);
-            }
-        }
-    }
-
-    fn work_until_closed(&self, duty: Duty) {
-        let mut state = self.state.lock();
-        while !self.is_closing() {
-            match self.pick(duty, &mut state) {
-                Some(job) => MutexGuard::unlocked(&mut state, || self.run_job(job)),
-                None => self.state_changed.wait(&mut state),
-            }
-        }
-    }
-
-    fn pick(&self, duty: Duty, state: &mut State) -> Option<Job> {
-        if self.read_only || self.background_error().is_some() {
+    fn pick(&self, needs: Needs, state: &mut State) -> Option<Job> {
+        if self.read_only || self.is_closing() || self.background_error().is_some() || self.space.holds(needs) {
             return None;
         }
-        match duty {
-            Duty::Flush if self.space.holds(Needs::Flush) => None,
-            Duty::Compaction if self.space.holds(Needs::Compaction) => None,
-            Duty::Flush => self.pick_flush(state).map(Job::Flush),
-            Duty::Compaction => self.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
-            Duty::Upkeep | Duty::Tasks => None,
+        match needs {
+            Needs::Flush => self.pick_flush(state).map(Job::Flush),
+            Needs::Compaction => self.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
+            Needs::Manifest => None,
         }
     }
 
@@ -282,7 +162,7 @@ impl Core {
         loop {
             let job = {
                 let mut state = self.state.lock();
-                self.pick(Duty::Flush, &mut state).or_else(|| self.pick(Duty::Compaction, &mut state))
+                self.pick(Needs::Flush, &mut state).or_else(|| self.pick(Needs::Compaction, &mut state))
             };
             match job {
                 Some(job) => self.run_job(job),
@@ -319,46 +199,43 @@ impl Core {
     }
 }
 
+impl Client for Core {
+    fn work(&self, lane: Lane, found: &dyn Fn()) -> bool {
+        let _noting = self.context.noting();
+        let needs = match lane {
+            Lane::Tasks => return self.context.tasks.run_one(found),
+            Lane::Flush => Needs::Flush,
+            _ => Needs::Compaction,
+        };
+        // Also where what is picked is compared by the caller's code.
+        let worked = caught("a background thread", || {
+            let job = self.pick(needs, &mut self.state.lock());
+            Ok(job.map(|job| {
+                found();
+                self.run_job(job);
+            }))
+        });
+        worked.map_or_else(
+            |error| {
+                self.fail(&error);
+                false
+            },
+            |worked| worked.is_some(),
+        )
+    }
+
+    fn keep_up(&self, is_over: bool) -> Option<Duration> {
+        let _noting = self.context.noting();
+        self.turn_of_upkeep(is_over)
+    }
+}
+
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a signal is waited for by the system's clock, not a vfs's")]
+#[expect(clippy::disallowed_methods, reason = "the test sleeps by the system's clock")]
 mod tests {
     use std::thread;
-    use std::time::Instant;
 
     use super::*;
-
-    /// Long enough to tell that nobody was woken.
-    const LIMIT: Duration = Duration::from_secs(20);
-
-    /// How long a thread goes on waiting that began `age` ago, for a signal that is raised by `raise` then.
-    fn wait_for(age: Duration, raise: fn(&Signal)) -> Duration {
-        let signal = Signal::default();
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| {
-                assert!(signal.wait(Some(LIMIT)));
-                Instant::now()
-            });
-            thread::sleep(age);
-            let start = Instant::now();
-            raise(&signal);
-            waits.join().expect("the thread that waits").saturating_duration_since(start)
-        })
-    }
-
-    #[test]
-    fn whoever_waits_is_woken_or_looks_before_long() {
-        let long = LOOK_EVERY * (LOOKS + 10);
-        for (age, raise) in [
-            (LOOK_EVERY / 4, Signal::raise as fn(&Signal)),
-            (long, Signal::raise),
-            (LOOK_EVERY / 4, Signal::raise_soon),
-            (long, Signal::raise_soon),
-            (LOOK_EVERY / 4, Signal::raise_again),
-            (long, Signal::raise_again),
-        ] {
-            assert!(wait_for(age, raise) < LIMIT / 2);
-        }
-    }
 
     /// Two that find none would both make one, and that which is replaced would stay among the logs, unused.
     #[test]
@@ -385,28 +262,5 @@ mod tests {
         });
         assert_eq!(logs(), 2, "the current one, and the spare");
         vfs.set_runs_inline(true);
-    }
-
-    #[test]
-    fn who_raises_again_before_anybody_looked_wakes_it() {
-        let twice = |signal: &Signal| {
-            signal.raise_soon();
-            signal.raise_again();
-        };
-        // The shortest: others may have the processors.
-        let shortest = (0..20).map(|_| wait_for(LOOK_EVERY / 8, twice)).min();
-        assert!(shortest < Some(LOOK_EVERY / 4), "{shortest:?}");
-    }
-
-    #[test]
-    fn a_wait_ends_at_its_limit() {
-        let signal = Signal::default();
-        for limit in [Duration::from_millis(1), LOOK_EVERY * (LOOKS + 2)] {
-            let start = Instant::now();
-            assert!(!signal.wait(Some(limit)));
-            assert!(start.elapsed() >= limit);
-        }
-        signal.raise_soon();
-        assert!(signal.wait(Some(Duration::ZERO)), "raised before anybody waited");
     }
 }

@@ -4,6 +4,7 @@
 //! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
 #![forbid(unsafe_code)]
 
+mod background;
 pub mod backup;
 pub(crate) mod caught;
 pub mod check;
@@ -42,6 +43,7 @@ pub mod version;
 pub(crate) mod work;
 pub mod write;
 
+pub use background::{Env, EnvOptions};
 pub use base::options::{DbOptions, FamilyOptions};
 pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};

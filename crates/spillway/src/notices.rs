@@ -1,5 +1,6 @@
-//! What the upkeep thread tells the outside from time to time: changes of back-pressure, and dumps of the statistics.
+//! Turns of upkeep, and what they tell the outside from time to time: changes of back-pressure, and dumps of the statistics.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -76,40 +77,70 @@ impl Core {
         !self.stall.is_free() || self.families.load().iter().any(|family| family.has_waiting_writers())
     }
 
-    /// The upkeep thread's life.
-    pub(crate) fn keep_up_until_closed(&self) {
-        let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
-        let mut dumps = Dumps::every(Duration::from_secs(period_s.into()), self.context.vfs.now());
-        while !self.is_closing() {
-            if let Err(error) = caught_panic("upkeep", || self.wait_and_keep_up(&mut dumps)) {
-                self.fail(&error);
-            }
+    /// One turn of upkeep; `is_over`: the time is over that the last one returned. How long it is until something is due.
+    /// Upkeep has one turn at a time.
+    pub(crate) fn turn_of_upkeep(&self, is_over: bool) -> Option<Duration> {
+        if self.is_closing() {
+            return None;
         }
+        let now = || self.context.vfs.now();
+        let waits = std::mem::take(&mut *self.upkeep_waits.lock());
+        let dumps = Cell::new(waits.dumps.clone().unwrap_or_else(|| Dumps::every(self.dump_period(), now())));
+        let kept_up = caught_panic("upkeep", || {
+            let mut due = dumps.take();
+            self.end_due_waits(&waits, is_over);
+            self.keep_up();
+            if due.take_due(now())
+                && let Some(statistics) = &self.context.statistics
+            {
+                note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
+            }
+            dumps.set(due);
+            self.context.info_log.write_out();
+        });
+        if let Err(error) = kept_up {
+            self.fail(&error);
+        }
+        self.wait_for_next_turn(dumps.take())
     }
 
-    /// One turn of it: waits until it is woken or something is due.
-    fn wait_and_keep_up(&self, dumps: &mut Dumps) {
+    fn dump_period(&self) -> Duration {
+        let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
+        Duration::from_secs(period_s.into())
+    }
+
+    /// Ends what the last turn was to wait for, as far as it is due.
+    fn end_due_waits(&self, waits: &UpkeepWaits, is_over: bool) {
+        // Whatever the vfs's clock says: one in memory stands still meanwhile.
+        let has_waited = is_over && waits.limit == waits.until_flush;
+        if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.context.vfs.now()) {
+            self.end_flush_waits(due);
+        }
+        self.look_for_space(is_over && waits.limit == waits.until_look);
+    }
+
+    /// Notes what upkeep waits for. How long.
+    fn wait_for_next_turn(&self, dumps: Dumps) -> Option<Duration> {
         let now = || self.context.vfs.now();
         let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
         let until_flush = flush_at.map(|due| due.saturating_sub(now()));
         let until_step = self.removals.until_next(now());
         let until_look = self.space.until_next_look(now());
         let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
-        // Whatever the vfs's clock says: one in memory stands still meanwhile.
-        let is_over = !self.upkeep.wait(limit);
-        let has_waited = is_over && limit == until_flush;
-        if let Some(due) = flush_at.filter(|due| has_waited || *due <= now()) {
-            self.end_flush_waits(due);
-        }
-        self.look_for_space(is_over && limit == until_look);
-        self.keep_up();
-        if dumps.take_due(now())
-            && let Some(statistics) = &self.context.statistics
-        {
-            note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
-        }
-        self.context.info_log.write_out();
+        *self.upkeep_waits.lock() = UpkeepWaits { dumps: Some(dumps), limit, flush_at, until_flush, until_look };
+        limit
     }
+}
+
+/// What upkeep waits for between two turns.
+#[derive(Default)]
+pub(crate) struct UpkeepWaits {
+    /// `None` before the first turn.
+    dumps: Option<Dumps>,
+    limit: Option<Duration>,
+    flush_at: Option<Duration>,
+    until_flush: Option<Duration>,
+    until_look: Option<Duration>,
 }
 
 fn note_stall(event: &Event) {
@@ -122,6 +153,7 @@ fn note_stall(event: &Event) {
 }
 
 /// When statistics are dumped.
+#[derive(Clone, Default)]
 struct Dumps {
     /// Zero for never.
     period: Duration,
@@ -169,14 +201,11 @@ mod tests {
         writer.finish().expect("a table");
         vfs.set_runs_inline(false); // or its flush would not wait
         db.ingest(&db.default_family(), &[table], &IngestOptions::default()).expect("ingested");
-        let mut dumps = Dumps::every(Duration::ZERO, vfs.now());
         let core = db.core();
-        core.upkeep.raise();
-        core.wait_and_keep_up(&mut dumps);
+        core.turn_of_upkeep(false);
         assert!(core.next_flush_at().is_some(), "it is not due");
         vfs.sleep(Duration::from_secs(10));
-        core.upkeep.raise();
-        core.wait_and_keep_up(&mut dumps);
+        core.turn_of_upkeep(false);
         assert_eq!(core.next_flush_at(), None);
         vfs.set_runs_inline(true);
     }

@@ -1,34 +1,35 @@
 //! Short tasks that no caller should wait for: sorting a part of a memtable, giving a memtable's memory back, syncing a
-//! log beside the table that is built from it. A few threads run them, in the order they came.
+//! log beside the table that is built from it. Threads of the Env run them, in the order they came.
 //!
-//! Where background work runs inline, and where the database has no threads, a task is run by whoever hands it in.
+//! Where background work runs inline, and where the database is open for reading only, a task is run by whoever hands it in.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::note;
 use memtable::Background;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 use vfs::Task;
 
+use crate::background::{Lane, Registration};
 use crate::caught::caught_panic;
 
 /// Tasks that wait at the most; beyond that whoever hands one in runs it, so that the queue cannot outgrow its threads.
 const WAITING_MAX: usize = 1024;
 
-/// Threads for tasks: as many as there are jobs that may run at once, and no more than this.
-const THREADS_MAX: usize = 4;
+/// Tasks of a database at once, at the most.
+const AT_ONCE_MAX: usize = 4;
 
-/// Threads for the tasks of a database that may have so many jobs at once.
-pub(crate) fn threads(max_background_jobs: usize) -> usize {
-    max_background_jobs.clamp(1, THREADS_MAX)
+/// Tasks at once of a database that may have so many jobs.
+pub(crate) fn at_once(max_background_jobs: usize) -> usize {
+    max_background_jobs.clamp(1, AT_ONCE_MAX)
 }
 
 /// Tasks on their way to threads. A leaf lock.
 pub struct Tasks {
     inline: bool,
     waiting: Mutex<Waiting>,
-    changed: Condvar,
+    registration: OnceLock<Arc<Registration>>,
 }
 
 #[derive(Default)]
@@ -38,9 +39,21 @@ struct Waiting {
 }
 
 impl Tasks {
-    /// `inline`: nobody calls [`work_until_ended`](Self::work_until_ended); whoever hands a task in runs it.
+    /// `inline`: whoever hands a task in runs it.
     pub fn new(inline: bool) -> Arc<Self> {
-        Arc::new(Tasks { inline, waiting: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Tasks { inline, waiting: Mutex::default(), registration: OnceLock::new() })
+    }
+
+    /// Has threads of an Env come for tasks, those that wait included.
+    pub(crate) fn run_by(&self, registration: Arc<Registration>) {
+        let _ = self.registration.set(registration); // a database registers once
+        self.call();
+    }
+
+    fn call(&self) {
+        if let Some(registration) = self.registration.get() {
+            registration.signal(Lane::Tasks);
+        }
     }
 
     /// Has a task run: soon, once, and not at all where the database closes before its turn comes.
@@ -61,34 +74,34 @@ impl Tasks {
         }
         waiting.tasks.push_back(task);
         drop(waiting);
-        self.changed.notify_one();
+        self.call();
         None
     }
 
-    /// The life of a thread that runs tasks.
-    pub fn work_until_ended(&self) {
-        let mut waiting = self.waiting.lock();
-        while !waiting.ended {
-            match waiting.tasks.pop_front() {
-                Some(task) => {
-                    if let Err(error) = MutexGuard::unlocked(&mut waiting, || caught_panic("a task", task)) {
-                        note::error!(%error, "the thread goes on");
-                    }
-                    // A flush leaves many memtables to be freed: who woke on this processor need not wait for all.
-                    MutexGuard::unlocked(&mut waiting, std::thread::yield_now);
-                }
-                None => self.changed.wait(&mut waiting),
-            }
+    /// Runs the first that waits. Calls `found` before. False if none waits.
+    pub(crate) fn run_one(&self, found: &dyn Fn()) -> bool {
+        let (task, is_last) = {
+            let mut waiting = self.waiting.lock();
+            let Some(task) = waiting.tasks.pop_front() else { return false };
+            (task, waiting.tasks.is_empty())
+        };
+        if !is_last {
+            found();
         }
+        if let Err(error) = caught_panic("a task", task) {
+            note::error!(%error, "the thread goes on");
+        }
+        // A flush leaves many memtables to be freed: who woke on this processor need not wait for all.
+        std::thread::yield_now();
+        true
     }
 
-    /// Lets the threads go and drops what waits. Tasks handed in later are run by whoever does.
+    /// Drops what waits. Tasks handed in later are run by whoever does.
     pub fn end(&self) {
         let mut waiting = self.waiting.lock();
         waiting.ended = true;
         let dropped = std::mem::take(&mut waiting.tasks);
         drop(waiting);
-        self.changed.notify_all();
         drop(dropped); // off the lock: what a task owns may hand in another when it is dropped
     }
 
@@ -117,13 +130,11 @@ mod tests {
         let (tasks, count) = (Tasks::new(false), Arc::new(AtomicUsize::new(0)));
         tasks.run(counting(&count));
         tasks.run(counting(&count));
-        std::thread::scope(|scope| {
-            scope.spawn(|| tasks.work_until_ended());
-            while count.load(Ordering::SeqCst) < 2 {
-                std::thread::yield_now();
-            }
-            tasks.end();
-        });
+        let founds = AtomicUsize::new(0);
+        let found = || _ = founds.fetch_add(1, Ordering::SeqCst);
+        assert_eq!([(); 3].map(|()| tasks.run_one(&found)), [true, true, false]);
+        assert_eq!((count.load(Ordering::SeqCst), founds.into_inner()), (2, 1), "behind the last one nothing waits");
+        tasks.end();
         tasks.run(counting(&count));
         assert_eq!(count.load(Ordering::SeqCst), 3, "after the end the caller runs them");
         let never_worked = Tasks::new(false);

@@ -15,11 +15,11 @@ use base::options::{DbOptions, InfoLogLevel};
 use parking_lot::{Mutex, ReentrantMutex};
 use vfs::Vfs;
 
+use crate::background::{Signal, as_away};
 use crate::caught::caught_panic;
 use crate::context::Context;
 use crate::info_log::file::LogFile;
 use crate::info_log::line::{Line, thread_number};
-use crate::jobs::Signal;
 
 mod dump;
 mod file;
@@ -139,7 +139,7 @@ impl Target {
         match self {
             Target::Nobody => {}
             Target::Logger(logger) => {
-                let tell = || lines.iter().for_each(|line| logger.log(line.level, &line.text));
+                let tell = || as_away(|| lines.iter().for_each(|line| logger.log(line.level, &line.text)));
                 if let Err(error) = caught_panic("a logger", tell) {
                     tracing::error!(%error, "the database goes on");
                 }

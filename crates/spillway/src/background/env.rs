@@ -1,0 +1,161 @@
+//! What a user sees of the process's threads: an Env and the sizes of its pools.
+
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::Duration;
+
+use base::Result;
+use vfs::{RealVfs, Vfs};
+
+use super::pool::Pool;
+use super::registration::{Limits, Registration};
+use super::signal::Signal;
+use super::timer::Timer;
+use super::{Client, Lane, PerLane};
+
+/// Flush threads, and compaction threads, where the user names no number: as many as processors, and no fewer than these.
+/// Jobs wait for disks, so even one processor serves several.
+const JOB_THREADS_MIN: usize = 4;
+
+/// Threads for short tasks, and for upkeep. Their work is short, so more would only take processors from writers.
+const TASK_THREADS: usize = 4;
+const UPKEEP_THREADS: usize = 3;
+
+/// A thread that found no work for so long ends.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+
+/// Sizes of an Env's pools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EnvOptions {
+    /// Threads that flush. 0: as many as processors, 4 at least.
+    pub flush_threads: usize,
+    /// Threads that compact. 0: as many as processors, 4 at least.
+    pub compaction_threads: usize,
+}
+
+impl EnvOptions {
+    #[must_use]
+    pub fn flush_threads(mut self, threads: usize) -> Self {
+        self.flush_threads = threads;
+        self
+    }
+
+    #[must_use]
+    pub fn compaction_threads(mut self, threads: usize) -> Self {
+        self.compaction_threads = threads;
+        self
+    }
+}
+
+/// Threads that databases share: for flushes, for compactions, and a few for upkeep.
+///
+/// [`Env::default`] is the one of the process. Clones are the same Env. Threads start when there is work and end when they are
+/// idle, so sizes are upper bounds. `max_background_jobs` bounds the jobs of one database; opening a database makes a pool at least that large.
+///
+/// ```
+/// use spillway::{Env, EnvOptions, OpenOptions};
+///
+/// let env = Env::new(EnvOptions::default().flush_threads(2).compaction_threads(2));
+/// let options = OpenOptions { env: env.clone(), ..OpenOptions::create_if_missing() };
+/// env.set_compaction_threads(8);
+/// # assert_eq!((options.env.flush_threads(), options.env.compaction_threads()), (2, 8));
+/// ```
+#[derive(Clone)]
+pub struct Env(Arc<Shared>);
+
+/// Pools and timer of an Env.
+pub(super) struct Shared {
+    pools: PerLane<Arc<Pool>>,
+    pub timer: Arc<Timer>,
+}
+
+impl Shared {
+    pub fn pool(&self, lane: Lane) -> &Arc<Pool> {
+        self.pools.get(lane)
+    }
+
+    /// Starts the threads that pools want. False if one cannot be started.
+    pub fn start_threads(&self) -> bool {
+        self.pools.all().iter().filter(|pool| !pool.start_threads()).count() == 0 // of each, whatever the others do
+    }
+}
+
+impl Default for Env {
+    /// The Env of the process.
+    fn default() -> Self {
+        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(EnvOptions::default()));
+        PROCESS.clone()
+    }
+}
+
+impl Env {
+    pub fn new(options: EnvOptions) -> Env {
+        Env::with(RealVfs::new(), options, IDLE_MAX)
+    }
+
+    /// `vfs` starts the threads.
+    pub(super) fn with(vfs: Arc<dyn Vfs>, options: EnvOptions, idle_max: Duration) -> Env {
+        let by_processors = std::thread::available_parallelism().map_or(1, usize::from).max(JOB_THREADS_MIN);
+        let or_default = |threads: usize| if threads == 0 { by_processors } else { threads };
+        let size = |lane: Lane| match lane {
+            Lane::Flush => or_default(options.flush_threads),
+            Lane::Compaction | Lane::LowCompaction => or_default(options.compaction_threads),
+            Lane::Tasks => TASK_THREADS,
+            Lane::Upkeep => UPKEEP_THREADS,
+        };
+        let timer = Timer::new(vfs, idle_max);
+        let pools = PerLane::new(|lane| Pool::new(lane, timer.clone(), size(lane)));
+        Env(Arc::new(Shared { pools, timer }))
+    }
+
+    /// The most threads that flush at once.
+    pub fn flush_threads(&self) -> usize {
+        self.0.pool(Lane::Flush).size()
+    }
+
+    /// The most threads that compact at once.
+    pub fn compaction_threads(&self) -> usize {
+        self.0.pool(Lane::Compaction).size()
+    }
+
+    /// At least 1. Threads that are too many end with their present job. A database that is opened later may raise it again.
+    pub fn set_flush_threads(&self, threads: usize) {
+        self.0.pool(Lane::Flush).set_size(threads);
+    }
+
+    /// As [`set_flush_threads`](Self::set_flush_threads).
+    pub fn set_compaction_threads(&self, threads: usize) {
+        self.0.pool(Lane::Compaction).set_size(threads);
+        self.0.pool(Lane::LowCompaction).set_size(threads);
+    }
+
+    /// Threads that there are at present, the timer's included.
+    pub fn threads(&self) -> usize {
+        let pooled: usize = self.0.pools.all().iter().map(|pool| pool.threads()).sum();
+        pooled + self.0.timer.threads()
+    }
+
+    /// Lets a database use the threads.
+    ///
+    /// # Errors
+    /// `Io`: no thread can be started.
+    pub(crate) fn register(
+        &self,
+        client: Weak<dyn Client>,
+        limits: Limits,
+        upkeep: Arc<Signal>,
+    ) -> Result<Arc<Registration>> {
+        let registration = Registration::new(self.0.clone(), client, limits, upkeep);
+        self.0.timer.begin(&self.0)?;
+        self.0.pool(Lane::Flush).need(limits.flushes);
+        self.0.pool(limits.compaction_lane).need(limits.compactions);
+        Ok(registration)
+    }
+}
+
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (flush, compaction) = (self.flush_threads(), self.compaction_threads());
+        f.debug_struct("Env").field("flush_threads", &flush).field("compaction_threads", &compaction).finish()
+    }
+}

@@ -1,0 +1,96 @@
+//! Threads of the process, shared by its databases.
+//!
+//! An [`Env`] owns a [pool](pool) of threads for each [`Lane`] of work, and a [timer](timer). Threads start when there is work
+//! and end after some idle time. A database [registers](registration) with the Env of its options. The Env holds it weakly.
+//!
+//! - **E1** Fair: a database with work stands once in the queue of a lane. A thread does one job for the database at the
+//!   front; the database then goes to the back.
+//! - **E2** A database runs no more jobs of a lane at once than its own limit, whatever the size of the pool.
+//! - **E3** After [`Registration::end`] no thread of the Env does anything for the database.
+//! - **E4** A thread inside a listener does not count: another may start in its place. So no pool stands still because
+//!   listeners wait for a database.
+//!
+//! Locks here are leaves, and may be taken under any other. The timer's alone is held over a signal's.
+
+use std::time::Duration;
+
+mod env;
+mod pool;
+mod registration;
+mod signal;
+mod timer;
+
+#[cfg(test)]
+mod tests;
+
+pub use env::{Env, EnvOptions};
+pub(crate) use registration::{Limits, Registration, as_away};
+pub(crate) use signal::{Signal, StateChanged};
+
+/// A kind of work. Each has threads of its own, so that none waits behind another kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Flush,
+    Compaction,
+    /// Compactions of databases with `compaction_cpu_priority=kLow`: a thread cannot take its priority back.
+    LowCompaction,
+    /// Short tasks; see [`crate::tasks`].
+    Tasks,
+    Upkeep,
+}
+
+/// A value for each lane.
+struct PerLane<T> {
+    flush: T,
+    compaction: T,
+    low_compaction: T,
+    tasks: T,
+    upkeep: T,
+}
+
+impl<T> PerLane<T> {
+    fn new(make: impl Fn(Lane) -> T) -> Self {
+        PerLane {
+            flush: make(Lane::Flush),
+            compaction: make(Lane::Compaction),
+            low_compaction: make(Lane::LowCompaction),
+            tasks: make(Lane::Tasks),
+            upkeep: make(Lane::Upkeep),
+        }
+    }
+
+    fn get(&self, lane: Lane) -> &T {
+        match lane {
+            Lane::Flush => &self.flush,
+            Lane::Compaction => &self.compaction,
+            Lane::LowCompaction => &self.low_compaction,
+            Lane::Tasks => &self.tasks,
+            Lane::Upkeep => &self.upkeep,
+        }
+    }
+
+    fn get_mut(&mut self, lane: Lane) -> &mut T {
+        match lane {
+            Lane::Flush => &mut self.flush,
+            Lane::Compaction => &mut self.compaction,
+            Lane::LowCompaction => &mut self.low_compaction,
+            Lane::Tasks => &mut self.tasks,
+            Lane::Upkeep => &mut self.upkeep,
+        }
+    }
+
+    fn all(&self) -> [&T; 5] {
+        [&self.flush, &self.compaction, &self.low_compaction, &self.tasks, &self.upkeep]
+    }
+}
+
+/// A database, as an Env knows it. Called on threads of the Env. Must not panic.
+pub(crate) trait Client: Send + Sync {
+    /// Does one job of a lane other than upkeep. Calls `found` between picking the job and running it: another thread then
+    /// looks for a second job. False if there was no job.
+    fn work(&self, lane: Lane, found: &dyn Fn()) -> bool;
+
+    /// One turn of upkeep. `is_over`: the time is over that the previous turn returned. Returns the time until the next turn
+    /// if nothing raises the signal before; `None` if only the signal calls for one.
+    fn keep_up(&self, is_over: bool) -> Option<Duration>;
+}

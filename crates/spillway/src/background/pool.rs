@@ -1,0 +1,177 @@
+//! The threads of one lane, and the databases that wait for one of them. Keeps E1, E4.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::note;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::Lane;
+use super::registration::Registration;
+use super::timer::Timer;
+use crate::caught::caught_panic;
+
+pub(super) struct Pool {
+    lane: Lane,
+    timer: Arc<Timer>,
+    queue: Mutex<Queue>,
+    work: Condvar,
+}
+
+struct Queue {
+    /// Databases with work, each at most once.
+    ready: VecDeque<Arc<Registration>>,
+    /// The most threads, those away not counted.
+    size: usize,
+    /// Those to be started included.
+    threads: usize,
+    /// Threads that the timer's thread is to start: starting one takes longer than a writer should wait.
+    to_start: usize,
+    /// Threads that wait, and that nobody woke.
+    idle: usize,
+    /// Threads that were woken and do not run yet.
+    woken: usize,
+    /// Threads in callers' code (E4).
+    away: usize,
+}
+
+impl Queue {
+    fn counted(&self) -> usize {
+        self.threads - self.away
+    }
+}
+
+impl Pool {
+    pub fn new(lane: Lane, timer: Arc<Timer>, size: usize) -> Arc<Pool> {
+        let queue = Queue { ready: VecDeque::new(), size, threads: 0, to_start: 0, idle: 0, woken: 0, away: 0 };
+        Arc::new(Pool { lane, timer, queue: Mutex::new(queue), work: Condvar::new() })
+    }
+
+    pub fn size(&self) -> usize {
+        self.queue.lock().size
+    }
+
+    pub fn threads(&self) -> usize {
+        self.queue.lock().threads
+    }
+
+    pub fn set_size(&self, size: usize) {
+        self.resize(|_| size.max(1));
+    }
+
+    /// Makes the pool no smaller than this.
+    pub fn need(&self, size: usize) {
+        self.resize(|now| now.max(size));
+    }
+
+    fn resize(&self, size: impl Fn(usize) -> usize) {
+        let mut queue = self.queue.lock();
+        queue.size = size(queue.size);
+        let ready = queue.ready.len();
+        drop(queue);
+        (0..ready).for_each(|_| self.serve(self.queue.lock()));
+    }
+
+    /// Puts a database at the back of the queue.
+    pub fn push(&self, registration: Arc<Registration>) {
+        let mut queue = self.queue.lock();
+        queue.ready.push_back(registration);
+        self.serve(queue);
+    }
+
+    /// Has a thread come for what is ready: one that waits, or a new one. If there is neither, a thread that runs comes.
+    fn serve(&self, mut queue: MutexGuard<'_, Queue>) {
+        if queue.idle > 0 {
+            queue.idle -= 1;
+            queue.woken += 1;
+            drop(queue);
+            self.work.notify_one();
+        } else if queue.counted() < queue.size {
+            queue.threads += 1;
+            queue.to_start += 1;
+            drop(queue);
+            self.timer.start_threads();
+        }
+    }
+
+    /// Starts the threads that are to be started. False if one cannot be.
+    pub fn start_threads(self: &Arc<Self>) -> bool {
+        let mut queue = self.queue.lock();
+        while queue.to_start > 0 {
+            queue.to_start -= 1;
+            let pool = self.clone();
+            let start = || self.timer.vfs.spawn(self.lane.thread_name(), Box::new(move || pool.run()));
+            // Nobody joins it.
+            if let Err(error) = MutexGuard::unlocked(&mut queue, start).map(drop) {
+                note::warn!(%error, "background work waits for a thread");
+                queue.to_start += 1;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The life of a thread.
+    fn run(&self) {
+        if self.lane == Lane::LowCompaction && !self.timer.vfs.lower_cpu_priority() {
+            note::warn!("compactions keep their priority: the system does not let them give way");
+        }
+        let mut queue = self.queue.lock();
+        while queue.counted() <= queue.size {
+            let Some(registration) = queue.ready.pop_front() else {
+                if self.wait(&mut queue) { continue } else { break }
+            };
+            MutexGuard::unlocked(&mut queue, || {
+                if let Err(error) = caught_panic("a turn", || registration.turn(self.lane)) {
+                    note::error!(%error, "the thread goes on");
+                }
+                drop(registration);
+            });
+        }
+        queue.threads -= 1;
+        // One too many leaves: another may have to come for what it was woken for.
+        if !queue.ready.is_empty() {
+            self.serve(queue);
+        }
+    }
+
+    /// Waits for work. False if none came for so long that the thread ends.
+    fn wait(&self, queue: &mut MutexGuard<'_, Queue>) -> bool {
+        queue.idle += 1;
+        loop {
+            let is_over = self.work.wait_for(queue, self.timer.idle_max).timed_out();
+            if queue.woken > 0 {
+                queue.woken -= 1;
+                return true;
+            }
+            if is_over {
+                queue.idle -= 1;
+                return false;
+            }
+        }
+    }
+
+    /// The calling thread of the pool goes into a caller's code: another thread may take its place (E4).
+    pub fn leave(&self) {
+        let mut queue = self.queue.lock();
+        queue.away += 1;
+        if !queue.ready.is_empty() {
+            self.serve(queue);
+        }
+    }
+
+    pub fn come_back(&self) {
+        self.queue.lock().away -= 1;
+    }
+}
+
+impl Lane {
+    fn thread_name(self) -> &'static str {
+        match self {
+            Lane::Flush => "spillway-flush",
+            Lane::Compaction | Lane::LowCompaction => "spillway-comp",
+            Lane::Tasks => "spillway-tasks",
+            Lane::Upkeep => "spillway-upkeep",
+        }
+    }
+}

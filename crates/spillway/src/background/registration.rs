@@ -1,0 +1,264 @@
+//! A database's place in an Env: its limits, and what runs for it. Keeps E2, E3.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use vfs::Task;
+
+use super::env::Shared;
+use super::signal::Signal;
+use super::{Client, Lane, PerLane};
+use crate::caught::caught_panic;
+
+/// How many jobs of a database may run at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub flushes: usize,
+    pub compactions: usize,
+    pub tasks: usize,
+    /// `Compaction` or `LowCompaction`.
+    pub compaction_lane: Lane,
+}
+
+impl Limits {
+    fn of(&self, lane: Lane) -> usize {
+        match lane {
+            Lane::Flush => self.flushes,
+            Lane::Compaction | Lane::LowCompaction => self.compactions,
+            Lane::Tasks => self.tasks,
+            Lane::Upkeep => 1,
+        }
+    }
+}
+
+pub(crate) struct Registration {
+    pub(super) id: u64,
+    env: Arc<Shared>,
+    client: Weak<dyn Client>,
+    limits: Limits,
+    pub(super) upkeep: Arc<Signal>,
+    lanes: Mutex<Lanes>,
+    /// Nothing runs any more.
+    idle: Condvar,
+}
+
+struct Lanes {
+    of: PerLane<LaneState>,
+    is_ended: bool,
+}
+
+#[derive(Default)]
+struct LaneState {
+    /// In the pool's queue.
+    is_queued: bool,
+    running: usize,
+    /// Of those running: inside a listener (E4).
+    away: usize,
+    /// Work may have come while as many ran as may.
+    again: bool,
+}
+
+impl Lanes {
+    fn is_idle(&self) -> bool {
+        self.of.all().iter().all(|lane| lane.running == 0)
+    }
+}
+
+thread_local! {
+    /// The turn that this thread of an Env is at.
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+struct Current {
+    registration: Arc<Registration>,
+    lane: Lane,
+    /// To be run when the turn is over.
+    after: Vec<Task>,
+}
+
+impl Registration {
+    pub(super) fn new(
+        env: Arc<Shared>,
+        client: Weak<dyn Client>,
+        limits: Limits,
+        upkeep: Arc<Signal>,
+    ) -> Arc<Registration> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let lanes = Mutex::new(Lanes { of: PerLane::new(|_| LaneState::default()), is_ended: false });
+        let registration = Arc::new(Registration { id, env, client, limits, upkeep, lanes, idle: Condvar::new() });
+        registration.upkeep.wakes(&registration);
+        registration
+    }
+
+    /// Says that there may be flushes and compactions to do.
+    pub fn signal_jobs(self: &Arc<Self>) {
+        self.signal(Lane::Flush);
+        self.signal(self.limits.compaction_lane);
+    }
+
+    /// Says that there may be work.
+    pub fn signal(self: &Arc<Self>, lane: Lane) {
+        let mut lanes = self.lanes.lock();
+        if lanes.is_ended {
+            return;
+        }
+        let state = lanes.of.get_mut(lane);
+        if state.is_queued {
+            return;
+        }
+        if state.running - state.away >= self.limits.of(lane) {
+            state.again = true;
+            return;
+        }
+        state.is_queued = true;
+        drop(lanes);
+        self.env.pool(lane).push(self.clone());
+    }
+
+    /// A turn at the front of a pool's queue: one job, on this thread.
+    pub(super) fn turn(self: &Arc<Self>, lane: Lane) {
+        if !self.begin_turn(lane) {
+            return;
+        }
+        CURRENT.replace(Some(Current { registration: self.clone(), lane, after: Vec::new() }));
+        let mut worked = false;
+        let panicked = caught_panic("a turn", || worked = self.work(lane));
+        let after = CURRENT.take().map(|current| current.after).unwrap_or_default();
+        self.end_turn(lane, worked || panicked.is_err());
+        if !after.is_empty() {
+            // No part of the lane's work: the pool is not to wait for it.
+            let _away = AwayFromPool::new(self.env.clone(), lane);
+            after.into_iter().for_each(|task| task());
+        }
+    }
+
+    fn begin_turn(&self, lane: Lane) -> bool {
+        let mut lanes = self.lanes.lock();
+        let is_ended = lanes.is_ended;
+        let state = lanes.of.get_mut(lane);
+        state.is_queued = false;
+        state.running += usize::from(!is_ended);
+        !is_ended
+    }
+
+    fn work(self: &Arc<Self>, lane: Lane) -> bool {
+        let Some(client) = self.client.upgrade() else { return false };
+        if lane != Lane::Upkeep {
+            return client.work(lane, &|| self.signal(lane));
+        }
+        if let Some(is_over) = self.upkeep.begin_turn() {
+            let limit = client.keep_up(is_over);
+            drop(client);
+            self.env.timer.rest(self, limit);
+        }
+        false
+    }
+
+    fn end_turn(self: &Arc<Self>, lane: Lane, worked: bool) {
+        let mut lanes = self.lanes.lock();
+        let state = lanes.of.get_mut(lane);
+        state.running -= 1;
+        let again = std::mem::take(&mut state.again) || worked;
+        if lanes.is_ended && lanes.is_idle() {
+            self.idle.notify_all();
+        }
+        drop(lanes);
+        if again {
+            self.signal(lane);
+        }
+    }
+
+    /// Cancels what is queued, and waits for what runs. Not on a thread that runs a job of the database: see [`defer`](Self::defer).
+    pub fn end(&self) {
+        let mut lanes = self.lanes.lock();
+        let is_first = !std::mem::replace(&mut lanes.is_ended, true);
+        while !lanes.is_idle() {
+            self.idle.wait(&mut lanes);
+        }
+        drop(lanes);
+        if is_first {
+            self.env.timer.end(self.id);
+        }
+    }
+
+    /// Has `task` run after the job that this thread runs for the database. `false` if it runs none.
+    pub fn defer(&self, task: impl FnOnce() + Send + 'static) -> bool {
+        CURRENT.with_borrow_mut(|current| match current {
+            Some(current) if current.registration.id == self.id => {
+                current.after.push(Box::new(task));
+                true
+            }
+            _ => false,
+        })
+    }
+
+    fn go_away(self: &Arc<Self>, lane: Lane) {
+        let mut lanes = self.lanes.lock();
+        let state = lanes.of.get_mut(lane);
+        state.away += 1;
+        let again = std::mem::take(&mut state.again);
+        drop(lanes);
+        if again {
+            self.signal(lane);
+        }
+    }
+
+    fn come_back(&self, lane: Lane) {
+        MutexGuard::map(self.lanes.lock(), |lanes| lanes.of.get_mut(lane)).away -= 1;
+    }
+}
+
+/// Runs code of a caller's, which may wait for a database. On a thread of an Env others take the thread's place (E4).
+pub(crate) fn as_away(run: impl FnOnce()) {
+    let current =
+        CURRENT.with_borrow(|current| current.as_ref().map(|current| (current.registration.clone(), current.lane)));
+    let _away = current.map(|(registration, lane)| Away::new(registration, lane));
+    run();
+}
+
+/// The thread is in a caller's code while this lives.
+struct Away {
+    registration: Arc<Registration>,
+    lane: Lane,
+    _pool: AwayFromPool,
+}
+
+impl Away {
+    fn new(registration: Arc<Registration>, lane: Lane) -> Self {
+        // One turn of upkeep at a time, wherever it is.
+        if lane != Lane::Upkeep {
+            registration.go_away(lane);
+        }
+        let pool = AwayFromPool::new(registration.env.clone(), lane);
+        Away { registration, lane, _pool: pool }
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        if self.lane != Lane::Upkeep {
+            self.registration.come_back(self.lane);
+        }
+    }
+}
+
+struct AwayFromPool {
+    env: Arc<Shared>,
+    lane: Lane,
+}
+
+impl AwayFromPool {
+    fn new(env: Arc<Shared>, lane: Lane) -> Self {
+        env.pool(lane).leave();
+        AwayFromPool { env, lane }
+    }
+}
+
+impl Drop for AwayFromPool {
+    fn drop(&mut self) {
+        self.env.pool(self.lane).come_back();
+    }
+}
