@@ -1,7 +1,7 @@
 //! `rocksdb_env_t`: where files and threads come from; and what RocksDB hangs beside it.
 
 use std::ffi::{CStr, c_int};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use spillway::Error;
@@ -15,10 +15,12 @@ use crate::text;
 #[derive(Clone)]
 pub struct Env {
     vfs: Arc<dyn Vfs>,
+    pools: spillway::Env,
     threads: Arc<Mutex<Threads>>,
 }
 
-/// Numbers of threads as they were asked for. Each database has its own, by `max_background_jobs`.
+/// Numbers of threads as they were asked for. A pool starts no thread before it is needed, and may be larger: opening a
+/// database with a large `max_background_jobs` raises it.
 struct Threads {
     low: c_int,
     high: c_int,
@@ -44,9 +46,36 @@ pub struct EnvOptions;
 handles!(EnvHandle, RateLimiter, EnvOptions);
 
 impl Env {
-    fn new(vfs: Arc<dyn Vfs>) -> Env {
+    fn new(vfs: Arc<dyn Vfs>, pools: spillway::Env) -> Env {
         let threads = Threads { low: 1, high: 0, bottom: 0, priority: CpuPriority::Normal };
-        Env { vfs, threads: Arc::new(Mutex::new(threads)) }
+        Env { vfs, pools, threads: Arc::new(Mutex::new(threads)) }
+    }
+
+    /// The one of the process.
+    fn of_process() -> Env {
+        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(RealVfs::new(), spillway::Env::default()));
+        PROCESS.clone()
+    }
+
+    /// The threads that databases opened with it share.
+    pub fn pools(&self) -> spillway::Env {
+        self.pools.clone()
+    }
+
+    /// RocksDB's pool of low priority is that of compactions. Less than one thread means no change.
+    fn set_low(&self, threads: c_int) {
+        self.threads.lock().low = threads;
+        if let Ok(threads @ 1..) = usize::try_from(threads) {
+            self.pools.set_compaction_threads(threads);
+        }
+    }
+
+    /// RocksDB's pool of high priority is that of flushes. Less than one thread means no change.
+    fn set_high(&self, threads: c_int) {
+        self.threads.lock().high = threads;
+        if let Ok(threads @ 1..) = usize::try_from(threads) {
+            self.pools.set_flush_threads(threads);
+        }
     }
 
     /// How the compactions of databases that are opened from now on stand to other threads.
@@ -60,10 +89,6 @@ impl Env {
 }
 
 impl EnvHandle {
-    fn of(vfs: Arc<dyn Vfs>) -> Box<EnvHandle> {
-        Box::new(EnvHandle(Env::new(vfs)))
-    }
-
     pub fn env(&self) -> Env {
         self.0.clone()
     }
@@ -94,14 +119,14 @@ fallible! {
 
 export! {
     fn rocksdb_create_default_env() -> Box<EnvHandle> {
-        EnvHandle::of(RealVfs::new())
+        Box::new(EnvHandle(Env::of_process()))
     }
 
     /// Files in memory, which are gone with the env.
     fn rocksdb_create_mem_env() -> Box<EnvHandle> {
         let memory = MemoryVfs::new(SEED);
         memory.set_runs_inline(false);
-        EnvHandle::of(memory)
+        Box::new(EnvHandle(Env::new(memory, spillway::Env::new(spillway::EnvOptions::default()))))
     }
 
     fn rocksdb_env_destroy(env: Option<Box<EnvHandle>>) {
@@ -109,7 +134,7 @@ export! {
     }
 
     fn rocksdb_env_set_background_threads(env: &EnvHandle, threads: c_int) {
-        env.threads(|kept| kept.low = threads);
+        env.0.set_low(threads);
     }
 
     fn rocksdb_env_get_background_threads(env: &EnvHandle) -> c_int {
@@ -117,7 +142,7 @@ export! {
     }
 
     fn rocksdb_env_set_low_priority_background_threads(env: &EnvHandle, threads: c_int) {
-        env.threads(|kept| kept.low = threads);
+        env.0.set_low(threads);
     }
 
     fn rocksdb_env_get_low_priority_background_threads(env: &EnvHandle) -> c_int {
@@ -125,7 +150,7 @@ export! {
     }
 
     fn rocksdb_env_set_high_priority_background_threads(env: &EnvHandle, threads: c_int) {
-        env.threads(|kept| kept.high = threads);
+        env.0.set_high(threads);
     }
 
     fn rocksdb_env_get_high_priority_background_threads(env: &EnvHandle) -> c_int {
@@ -140,7 +165,7 @@ export! {
         env.threads(|kept| kept.bottom)
     }
 
-    /// The env has no threads whose priority could be lowered.
+    /// Priorities of I/O are the system's.
     fn rocksdb_env_lower_thread_pool_io_priority(_env: &EnvHandle) {}
 
     fn rocksdb_env_lower_high_priority_thread_pool_io_priority(_env: &EnvHandle) {}
@@ -152,7 +177,7 @@ export! {
 
     fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_env: &EnvHandle) {}
 
-    /// The env has no threads: a database's own are joined when it is closed.
+    /// Threads end by themselves when they are idle. A database that is closed has none.
     fn rocksdb_env_join_all_threads(_env: &EnvHandle) {}
 
     fn rocksdb_envoptions_create() -> Box<EnvOptions> {

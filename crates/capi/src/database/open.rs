@@ -53,7 +53,7 @@ impl Options {
             (open.db.db_write_buffer_size, open.db.allow_stall) = (limit_bytes, allow_stall);
         }
         if let Some(env) = &self.env {
-            open.vfs = env.vfs();
+            (open.vfs, open.env) = (env.vfs(), env.pools());
             if env.compaction_cpu_priority() == CpuPriority::Low {
                 open.db.compaction_cpu_priority = CpuPriority::Low;
             }
