@@ -108,7 +108,7 @@ pub struct Db {
 }
 
 /// Held from the open to the end of the close.
-type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
+pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
 
 impl Db {
     /// Opens the database in the directory `path`.
@@ -142,11 +142,11 @@ impl Db {
     pub fn close(&self) -> Result<()> {
         let (core, lock) = (self.core.clone(), self.lock.clone());
         let close_later = move || {
-            let _ = close(&core, &lock); // told to the event log
+            let _ = core.close(&lock); // told to the event log
         };
         match self.core.state_changed.registration() {
             Some(registration) if registration.defer(close_later) => Ok(()),
-            _ => close(&self.core, &self.lock),
+            _ => self.core.close(&self.lock),
         }
     }
 
@@ -351,36 +351,6 @@ impl Db {
         let wal_dir = Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
         open::destroy(path.as_ref(), wal_dir, &options.db_log_dir, vfs)
     }
-}
-
-/// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
-fn close(core: &Core, lock: &DirectoryLock) -> Result<()> {
-    let _noting = core.context.noting();
-    let _awaited = core.context.pace.await_flushes();
-    let flushed = core.flush_unlogged();
-    if !core.begin_closing() {
-        return Ok(());
-    }
-    if let Some(registration) = core.state_changed.registration() {
-        registration.end();
-    }
-    core.wait_for_jobs(); // of threads that are not an Env's
-    let left = core.end_flushed_log();
-    let ended = core.end_log();
-    core.purge_obsolete();
-    core.give_back_all_space();
-    core.tell_background_errors();
-    // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
-    *core.manifest.lock() = None;
-    drop(core.options_file.lock()); // whoever writes one has done so, and nobody begins
-    let closed = flushed.and(left).and(ended);
-    match &closed {
-        Ok(()) => note::info!("the database is closed"),
-        Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
-    }
-    core.context.info_log.write_out();
-    *lock.lock() = None;
-    closed
 }
 
 impl Drop for Db {

@@ -10,7 +10,7 @@ use base::{Error, ErrorKind, FamilyId, Result, SeqNo};
 use memtable::Memtable;
 
 use crate::core::{Core, FamilySet, FamilyState};
-use crate::db::{DEFAULT_FAMILY, Db};
+use crate::db::{DEFAULT_FAMILY, Db, DirectoryLock};
 use crate::family::{Family, check_name};
 use crate::flush::flushable::Flushable;
 use crate::open;
@@ -112,6 +112,36 @@ impl Db {
 }
 
 impl Core {
+    /// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
+    pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
+        let _noting = self.context.noting();
+        let _awaited = self.context.pace.await_flushes();
+        let flushed = self.flush_unlogged();
+        if !self.begin_closing() {
+            return Ok(());
+        }
+        if let Some(registration) = self.state_changed.registration() {
+            registration.end();
+        }
+        self.wait_for_jobs(); // of threads that are not an Env's
+        let left = self.end_flushed_log();
+        let ended = self.end_log();
+        self.purge_obsolete();
+        self.give_back_all_space();
+        self.tell_background_errors();
+        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
+        *self.manifest.lock() = None;
+        drop(self.options_file.lock()); // whoever writes one has done so, and nobody begins
+        let closed = flushed.and(left).and(ended);
+        match &closed {
+            Ok(()) => note::info!("the database is closed"),
+            Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
+        }
+        self.context.info_log.write_out();
+        *lock.lock() = None;
+        closed
+    }
+
     fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         check_name(name)?;
         if self.families.load().by_name(name).is_some() {
