@@ -163,11 +163,14 @@ impl Core {
         let mut log_ends = self.logs.recovered_ends();
         let (mut pins, current) = {
             let commit = self.commit.lock();
-            (self.logs.pin_all(), commit.log.clone().ok_or_else(closed)?)
+            if commit.closed {
+                return Err(closed());
+            }
+            (self.logs.pin_all(), commit.log.clone())
         };
         let mut snapshot = self.manifest_snapshot(Vec::new());
         let families = self.families.load().iter().cloned().collect();
-        let end_offset = self.published_end_of(&current)?;
+        let end_offset = self.published_end_of(current.as_deref())?;
         snapshot.last_seq = self.pipeline.visible();
         let mut late = self.large_batches_beside(&pins);
         // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
@@ -183,7 +186,7 @@ impl Core {
         drop(manifest);
         log_ends.iter_mut().for_each(|end| end.on_disk = true); // with the current log's end all before it was synced
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
-        let at = pins.iter().position(|(pinned, _)| *pinned == current.number());
+        let at = pins.iter().position(|(pinned, _)| current.as_ref().is_some_and(|log| *pinned == log.number()));
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
         // An empty one says that logs before it are not needed, which may be there for the values in them.
         let is_wanted = end_offset > FILE_HEADER_BYTES || has_values_in_logs;
@@ -208,17 +211,17 @@ impl Core {
         late
     }
 
-    /// How many bytes of `log` are published, once everything in the logs before it is; all of that is synced then.
-    fn published_end_of(&self, log: &ActiveLog) -> Result<u64> {
+    /// How many bytes of the current log are published, once everything in the logs before it is; all of that is synced then.
+    fn published_end_of(&self, log: Option<&ActiveLog>) -> Result<u64> {
         let mut published = self.pipeline.published_log();
-        while published < log.base() {
+        while log.is_some_and(|log| published < log.base()) {
             // Writers that reserved space in the log before are still copying: this takes microseconds.
             self.check_writable()?;
             self.context.vfs.sleep(Duration::from_micros(50));
             published = self.pipeline.published_log();
         }
         self.logs.sync_through(published, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
-        Ok((published - log.base()).min(log.file.tail()))
+        Ok(log.map_or(0, |log| (published - log.base()).min(log.file.tail())))
     }
 
     /// The files that a copy of what was captured needs beside the few that describe it.
@@ -278,5 +281,5 @@ fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> 
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
     let mut row = older.chain(current);
     let oldest = row.next()?;
-    Some(LogRow { oldest, newest: row.last().unwrap_or(oldest) })
+    Some(LogRow { oldest, newest: row.last().or(Some(oldest)) })
 }

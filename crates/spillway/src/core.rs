@@ -93,9 +93,9 @@ pub(crate) struct Core {
 pub(crate) struct CommitState {
     /// The last number given out (S1).
     pub last_seq: SeqNo,
-    /// Set when the database was closed: no log is made current any more.
+    /// Set when the database was closed: no number is given out any more, and no log made current.
     pub closed: bool,
-    /// `None` where the database is open for reading only.
+    /// `None` before the first logged write.
     pub log: Option<Arc<ActiveLog>>,
 }
 

@@ -111,7 +111,7 @@ impl Core {
             edits.push(edit);
         }
         if let Some(edit) = edits.first_mut() {
-            edit.log_row = log_row;
+            edit.log_row = Some(log_row);
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
@@ -138,9 +138,7 @@ impl Core {
         let needed_after = needed_after(&state);
         drop(state);
         self.logs.release_through(needed_after);
-        if let Some(row) = log_row {
-            self.logs.note_durable(row);
-        }
+        self.logs.note_durable(log_row);
         let rolled = self.roll_manifest_if_long(&mut manifest);
         drop(manifest);
         drop(left); // off the locks

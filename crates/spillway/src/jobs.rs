@@ -243,12 +243,16 @@ mod tests {
         let db = crate::Db::open("/db", &options).expect("opened");
         let core = db.core();
         vfs.set_runs_inline(false); // no upkeep but what is called here
-        let write = || db.put(&db.default_family(), b"key", &[7; 40 << 10], &crate::WriteOptions::default());
+        let write =
+            |kib: usize| db.put(&db.default_family(), b"key", &vec![7; kib << 10], &crate::WriteOptions::default());
         let logs =
             || vfs.all_files().iter().filter(|path| path.extension().is_some_and(|kind| kind == "splog")).count();
         core.make_spare_log().expect("nothing to make");
+        assert_eq!(logs(), 0, "nothing was written");
+        write(10).expect("written");
+        core.make_spare_log().expect("nothing to make");
         assert_eq!(logs(), 1, "a log that is not half full needs no successor");
-        write().expect("written");
+        write(40).expect("written");
         let rolling = core.logs.rolling.lock();
         core.make_spare_log().expect("nothing to wait for");
         assert_eq!(logs(), 1, "whoever rolls makes one");

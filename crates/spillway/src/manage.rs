@@ -7,6 +7,7 @@ use base::note;
 use base::options::FamilyOptions;
 use base::{Error, ErrorKind, FamilyId, Result, SeqNo};
 
+use log::Position;
 use memtable::Memtable;
 
 use crate::core::{Core, FamilySet, FamilyState};
@@ -16,7 +17,6 @@ use crate::flush::flushable::Flushable;
 use crate::open;
 use crate::space::Needs;
 use crate::version::edit::VersionEdit;
-use crate::write::logs::ActiveLog;
 
 impl Db {
     /// Creates an empty family.
@@ -124,7 +124,6 @@ impl Core {
             registration.end();
         }
         self.wait_for_jobs(); // of threads that are not an Env's
-        let left = self.end_flushed_log();
         let ended = self.end_log();
         self.purge_obsolete();
         self.give_back_all_space();
@@ -132,7 +131,7 @@ impl Core {
         // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
         *self.manifest.lock() = None;
         drop(self.options_file.lock()); // whoever writes one has done so, and nobody begins
-        let closed = flushed.and(left).and(ended);
+        let closed = flushed.and(ended);
         match &closed {
             Ok(()) => note::info!("the database is closed"),
             Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
@@ -264,52 +263,42 @@ impl Core {
         self.flush_families(&families.iter().collect::<Vec<_>>())
     }
 
-    /// Leaves nothing in the log that is in tables, at the end of the database's life: less to sync, to keep and to read at the
-    /// next open. No background work is under way.
-    pub(crate) fn end_flushed_log(&self) -> Result<()> {
-        /// Below this, another log and a row of the MANIFEST cost more than the bytes.
-        const LEFT_BYTES_MIN: u64 = 64 << 10;
-        if self.read_only || self.background_error().is_some() {
-            return Ok(());
-        }
-        match self.leave_flushed_log(LEFT_BYTES_MIN) {
-            Err(error) if error.kind() == ErrorKind::NoSpace => {
-                note::warn!(%error, "the log stays, though all of it is in tables");
-                return Ok(());
-            }
-            left => left?,
-        }
-        self.note_logs()
-    }
-
-    /// Syncs and seals the log at the end of the database's life.
+    /// Ends the log at the end of the database's life. What is in tables is kept in no log: less to sync, to keep and to read at
+    /// the next open. No background work is under way.
     pub(crate) fn end_log(&self) -> Result<()> {
-        let (log, last_seq, entered) = {
+        let (log, next_record, last_seq, entered) = {
             let mut commit = self.commit.lock();
             commit.closed = true;
-            (commit.log.take(), commit.last_seq, self.pipeline.entered_log())
+            let next_record = self.next_record(&commit);
+            (commit.log.take(), next_record, commit.last_seq, self.pipeline.entered_log())
         };
         // Who is making the next log finds that nobody wants it, and removes it while the directory is this database's.
         drop(self.logs.rolling.lock());
         // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
-        if let Some(log) = log
-            && self.background_error().is_none()
-        {
-            self.pipeline.wait_visible(last_seq)?;
-            self.pipeline.wait_published(entered)?;
-            self.keep_images(last_seq, &log);
-            self.logs.end(&log)?;
-            self.note_logs()?;
+        if self.read_only || self.background_error().is_some() {
+            return Ok(());
         }
-        Ok(())
+        self.pipeline.wait_visible(last_seq)?;
+        self.pipeline.wait_published(entered)?;
+        self.keep_images(last_seq, next_record);
+        let is_needed = !self.is_all_in_tables();
+        log.map_or(Ok(()), |log| self.logs.end(&log, last_seq, is_needed))?;
+        self.release_logs();
+        match self.note_logs() {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                note::warn!(%error, "logs stay, though all of them is in tables");
+                Ok(())
+            }
+            noted => noted,
+        }
     }
 
     /// Leaves memtables' files to the next open. No write is under way any more.
-    fn keep_images(&self, last_seq: SeqNo, log: &ActiveLog) {
+    fn keep_images(&self, last_seq: SeqNo, next_record: Position) {
         if !self.context.options.memtable_crash_safe_recover {
             return;
         }
-        self.mark_memtables(last_seq, log.end_position());
+        self.mark_memtables(last_seq, next_record);
         for family in self.families.load().iter() {
             let view = family.view();
             let queued = view.queue.iter().filter_map(|entry| entry.as_memtable());

@@ -499,12 +499,13 @@ impl<'a> Opening<'a> {
         LogReplay::new(&self.context, !self.options.read_only, &mut self.families, from).run()
     }
 
-    /// The MANIFEST that says where the old logs ended, durable before anything is numbered; then a log to write to, which
-    /// is noted there before it holds anything.
+    /// The MANIFEST that says where the old logs ended, durable before anything is numbered. The first logged write makes a
+    /// log.
     fn begin_writing(&self, core: &Core, replayed: Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         let number = context.numbers.take();
+        self.recovered.log_row.into_iter().for_each(|row| core.logs.note_earlier(row));
         for log in &replayed.logs {
             core.logs.note_recovered(log);
         }
@@ -512,11 +513,11 @@ impl<'a> Opening<'a> {
         let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs)?;
         orphans::remove(core)?;
         core.write_options_file();
-        core.install_log(core.logs.create(0)?)?;
         core.release_logs();
         core.note_logs()
     }
@@ -544,7 +545,7 @@ impl Core {
             min_log_to_keep: log_number,
             max_family: state.max_family,
             log_ends,
-            log_row: self.logs.row_after(SeqNo::ZERO),
+            log_row: Some(self.logs.row_after(SeqNo::ZERO)),
             log_dir: self.context.options.wal_dir.clone(),
             families: state.families.values().map(family).collect(),
         }

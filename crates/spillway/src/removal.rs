@@ -308,15 +308,16 @@ mod tests {
     fn a_log_that_finds_no_space_takes_what_waits() {
         let vfs = MemoryVfs::new(1);
         let db = open(&vfs);
+        db.put(&db.default_family(), b"first", b"", &WriteOptions::default()).expect("written");
         fill(&vfs);
         let (core, before) = (db.core(), vfs.all_files());
         let full = core.commit.lock().log.clone().expect("one is current");
         let rest = full.file.capacity() as usize - 200; // with its header more than is left
-        let error = core.roll_log(&full, rest as u64).expect_err("nothing waits");
+        let error = core.roll_log(Some(&full), rest as u64).expect_err("nothing waits");
         assert_eq!((error.kind(), vfs.all_files()), (ErrorKind::NoSpace, before));
         assert!(core.background_error().is_none(), "who has no next log can try again");
         assert!(core.removals.add(Box::new(Held(vfs.clone())), None).is_empty());
-        core.roll_log(&full, rest as u64).expect("made at the second try");
+        core.roll_log(Some(&full), rest as u64).expect("made at the second try");
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect("written");
         drop(db);
         let found = open(&vfs);

@@ -1,8 +1,11 @@
 //! Logs whose content is in tables: they are not synced for these (F1), and not kept.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use spillway::check::{CheckOptions, check};
 use spillway::metrics::Ticker;
+use spillway::options::WalRecoveryMode;
 use spillway::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
@@ -99,8 +102,8 @@ fn a_log_that_is_in_tables_is_left_at_half_its_size() {
         names.retain(|name| name.ends_with(".splog"));
         names.into_iter().min().expect("one")
     };
-    let first = log(&*vfs);
     put(&db, "default", 0);
+    let first = log(&*vfs);
     flush(&db, "default");
     assert_eq!(log(&*vfs), first, "it holds next to nothing");
     (0..LOG_BYTES as u32 / 2000).for_each(|i| put(&db, "default", i));
@@ -126,8 +129,8 @@ fn a_closed_database_keeps_no_log_of_what_is_in_tables() {
     (0..100).for_each(|i| put(&db, "default", i));
     flush(&db, "default");
     db.close().expect("closed");
-    assert!(log_bytes(&*vfs) < 4096, "{}", log_bytes(&*vfs));
-    assert!(syncs(&db) - before <= 2, "those that end the log that is left");
+    assert_eq!(logs(&*vfs), [""; 0]);
+    assert_eq!(syncs(&db), before);
     let db = Db::open("/db", &options(vfs.clone())).expect("open");
     assert!((0..100).all(|i| has(&db, "default", i)));
     (100..200).for_each(|i| put(&db, "default", i));
@@ -135,4 +138,80 @@ fn a_closed_database_keeps_no_log_of_what_is_in_tables() {
     assert!(log_bytes(&*vfs) > 100_000, "what is not in tables stays in the log");
     let db = Db::open("/db", &options(vfs)).expect("open");
     assert!((0..200).all(|i| has(&db, "default", i)));
+}
+
+/// The names of the logs in the database's folder.
+fn logs(vfs: &dyn Vfs) -> Vec<String> {
+    let mut names = vfs.read_dir("/db".as_ref()).expect("there");
+    names.retain(|name| name.ends_with(".splog"));
+    names
+}
+
+#[test]
+fn there_is_no_log_before_the_first_logged_write() {
+    let vfs = MemoryVfs::new(6);
+    let db = Db::open("/db", &options(vfs.clone())).expect("open");
+    let family = db.default_family();
+    db.sync_log().expect("nothing to sync");
+    db.put(&family, b"a", b"1", &WriteOptions { disable_wal: true, ..WriteOptions::default() }).expect("put");
+    db.checkpoint("/copy").expect("copied");
+    flush(&db, "default");
+    assert_eq!(logs(&*vfs), [""; 0]);
+    db.close().expect("closed");
+    assert_eq!(logs(&*vfs), [""; 0]);
+    let db = Db::open("/db", &options(vfs.clone())).expect("open");
+    put(&db, "default", 1);
+    db.sync_log().expect("synced");
+    assert_eq!(logs(&*vfs).len(), 1);
+    let lost = vfs.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+    assert_eq!(logs(&*lost), logs(&*vfs), "its name is durable");
+    let left = Db::open("/db", &options(lost.clone())).expect("open");
+    assert!(has(&left, "default", 1));
+    assert_eq!(logs(&*lost), logs(&*vfs), "an open makes none");
+    put(&left, "default", 2);
+    assert_eq!(logs(&*lost).len(), 2);
+    let killed = lost.crash_clone(2, CrashPolicy::ProcessKilled);
+    let left = Db::open("/db", &options(killed.clone())).expect("open");
+    assert!(has(&left, "default", 1) && has(&left, "default", 2));
+    flush(&left, "default");
+    left.close().expect("closed");
+    assert_eq!(logs(&*killed), [""; 0], "those of earlier processes go too");
+    let checked = CheckOptions { vfs: killed, ..CheckOptions::default() };
+    assert!(check(Path::new("/db"), &checked, &mut |_| ()).expect("checked").is_whole());
+}
+
+/// What a salvage could not read is named nowhere once the open has ended, though no log took its place.
+#[test]
+fn a_damaged_log_is_left_behind_by_the_open_that_salvages_it() {
+    let vfs = MemoryVfs::new(8);
+    let db = Db::open("/db", &options(vfs.clone())).expect("open");
+    (0..100).for_each(|i| put(&db, "default", i));
+    db.close().expect("closed");
+    let log = Path::new("/db").join(&logs(&*vfs)[0]);
+    let mut bytes = vfs.read_file(&log).expect("there");
+    bytes[50_000] ^= 1;
+    vfs.write_file(&log, &bytes).expect("damaged");
+    assert!(Db::open("/db", &options(vfs.clone())).is_err());
+    let mut salvage = options(vfs.clone());
+    salvage.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let db = Db::open("/db", &salvage).expect("salvaged");
+    let left = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    drop(db);
+    for vfs in [left, vfs] {
+        let db = Db::open("/db", &options(vfs.clone())).expect("nothing is damaged any more");
+        assert_eq!((0..100).filter(|i| has(&db, "default", *i)).count(), 99);
+        drop(db);
+        assert_eq!(logs(&*vfs), [""; 0]);
+    }
+}
+
+#[test]
+fn a_closed_database_makes_no_log_for_a_write_that_comes_late() {
+    let vfs = MemoryVfs::new(7);
+    let db = Db::open("/db", &options(vfs.clone())).expect("open");
+    let family = db.default_family();
+    db.close().expect("closed");
+    let late = db.put(&family, b"a", b"1", &WriteOptions::default());
+    assert_eq!(late.expect_err("late").kind(), spillway::ErrorKind::Closed);
+    assert_eq!(logs(&*vfs), [""; 0]);
 }

@@ -214,6 +214,7 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
     rewritten.check("the database is as it was");
 
     let mut cut = Place::backed_up(options());
+    cut.put_second();
     cut.ingest("k", IngestMode::Flushable);
     cut.db.close().unwrap();
     let table = cut.last_file(".sst");
@@ -225,6 +226,7 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
     cut.check("mended");
 
     let mut large = Place::backed_up(options());
+    large.put_second();
     large.put("k", 64 << 10);
     large.db.close().unwrap();
     let (file, aside) = (large.last_file(".spbatch"), large.path("aside"));
@@ -262,7 +264,8 @@ fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
 
 #[test]
 fn a_restore_is_refused_where_the_logs_are_another_database_s() {
-    let (place, other) = (Place::backed_up(options()), Place::backed_up(options()));
+    let (mut place, other) = (Place::backed_up(options()), Place::backed_up(options()));
+    place.put("k", 10);
     place.db.close().unwrap();
     let before = place.files();
     let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };

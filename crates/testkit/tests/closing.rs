@@ -15,18 +15,18 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// that nobody ended.
 #[test]
 fn a_close_waits_for_whoever_makes_the_next_log() {
-    // A log of 64 KiB has five extents, of which the writer allocates four.
-    close_beside_a_writer_in_call(5);
+    // More than a log of 64 KiB has room for, and than a spare would have.
+    close_beside_a_writer_in_call(1, 100_000);
 }
 
 /// So is what it allocates in the current one.
 #[test]
 fn a_close_waits_for_whoever_makes_the_log_longer() {
-    close_beside_a_writer_in_call(1);
+    close_beside_a_writer_in_call(1, 4000);
 }
 
-/// Closes a database while a writer stands in the call of the file system behind so many others.
-fn close_beside_a_writer_in_call(passing: u64) {
+/// Closes a database while a writer of such values stands in the call of the file system behind so many others.
+fn close_beside_a_writer_in_call(passing: u64, value_bytes: usize) {
     within(LIMIT, move || {
         let memory = MemoryVfs::new(1);
         memory.set_runs_inline(false);
@@ -35,14 +35,16 @@ fn close_beside_a_writer_in_call(passing: u64) {
         let mut options = OpenOptions { vfs, ..OpenOptions::create_if_missing() };
         options.db.log_file_bytes = 64 << 10;
         let db = Arc::new(Db::open("/db", &options).unwrap());
-        let put =
-            |db: &Db, key: u32| db.put(&db.default_family(), &key.to_be_bytes(), &[7; 4000], &WriteOptions::default());
+        let put = move |db: &Db, key: u32, bytes: usize| {
+            db.put(&db.default_family(), &key.to_be_bytes(), &vec![7; bytes], &WriteOptions::default())
+        };
+        put(&db, 0, 1).unwrap(); // which makes the first log
         let writer = start({
             let (db, gate) = (db.clone(), gate.clone());
             move || {
                 // Only space in the log and a new log have it call the file system.
                 gate.hold_call(Calls::Of(std::thread::current().id()), passing);
-                (0u32..).find_map(|key| put(&db, key).err().map(|error| (key, error))).unwrap()
+                (1u32..).find_map(|key| put(&db, key, value_bytes).err().map(|error| (key, error))).unwrap()
             }
         });
         wait_for("the writer's call", || gate.is_holding());

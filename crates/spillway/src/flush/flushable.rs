@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
+use log::Position;
 use memtable::{Conversion, Entry, Memtable};
 use parking_lot::Mutex;
 use table::values::{Following, FollowingCursor};
@@ -13,7 +14,6 @@ use table::{TableReadOptions, TableValue, Visit};
 
 use crate::flush::held::HeldMemtable;
 use crate::ingest::queued::QueuedIngest;
-use crate::write::logs::ActiveLog;
 use crate::write::marks;
 use crate::write::memory::Charge;
 use crate::write::pipeline::LogPosition;
@@ -232,11 +232,10 @@ impl QueuedMemtable {
     }
 
     /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
-    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now, `log` the
-    /// current one. Said again, it has to be the same.
-    pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, log: Option<&Arc<ActiveLog>>) {
-        let end = log.and_then(|log| marks::pack(log.end_position()));
-        self.followed_at.store(end.unwrap_or(0), Ordering::Relaxed);
+    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now, `next_record`
+    /// where what follows begins in them. Said again, it has to be the same.
+    pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, next_record: Option<Position>) {
+        self.followed_at.store(next_record.and_then(marks::pack).unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
         assert!(before == MUTABLE || before == largest.0, "a memtable is sealed once");

@@ -81,7 +81,7 @@ impl Opening<'_> {
             min_log_to_keep: log_number,
             max_family: recovered.max_family,
             log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
-            log_row: own().min().zip(own().max()).map(|(oldest, newest)| LogRow { oldest, newest }),
+            log_row: own().min().map(|oldest| LogRow { oldest, newest: own().max() }),
             log_dir: LOG_DIR_OF_COPY.to_owned(),
             families: self.families.values().map(family).collect(),
         };

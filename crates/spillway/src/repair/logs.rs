@@ -87,7 +87,7 @@ impl LogSurvey {
             logs.push((number, survey.read(vfs, &path, options)?));
         }
         survey.find_ends(&logs);
-        survey.row = numbers.first().zip(numbers.last()).map(|(&oldest, &newest)| LogRow { oldest, newest });
+        survey.row = numbers.first().map(|&oldest| LogRow { oldest, newest: numbers.last().copied() });
         Ok(survey)
     }
 

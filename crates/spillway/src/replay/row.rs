@@ -74,7 +74,8 @@ pub(crate) fn find(
         }
     }
     logs.reverse();
-    for named in noted.into_iter().flat_map(|row| [row.oldest, row.newest]) {
+    let named = noted.and_then(|row| row.newest.map(|newest| [row.oldest, newest]));
+    for named in named.into_iter().flatten() {
         if !numbers.contains(&named) {
             missing.entry(named).or_insert(None);
         }

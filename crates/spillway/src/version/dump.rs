@@ -82,7 +82,10 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
         write!(f, ", log {} ends at byte {} with {}", end.log.0, end.end_offset, end.last_seq)?;
     }
     if let Some(row) = &edit.log_row {
-        write!(f, ", logs {} to {}", row.oldest.0, row.newest.0)?;
+        match row.newest {
+            Some(newest) => write!(f, ", logs {} to {}", row.oldest.0, newest.0)?,
+            None => write!(f, ", no logs through {}", row.last().0)?,
+        }
     }
     if let Some(dir) = &edit.log_dir {
         write!(f, ", logs in {dir:?}")?;

@@ -35,8 +35,21 @@ impl LogEnd {
 pub struct LogRow {
     /// Logs below it hold nothing that is not in tables; they may be gone.
     pub oldest: FileNumber,
-    /// In use when this was written, so that it is there. Later ones may be too.
-    pub newest: FileNumber,
+    /// In use when this was written, so that it is there, and `oldest` too. Later ones may be. `None`: no log was needed, and
+    /// there may be some from `oldest` on.
+    pub newest: Option<FileNumber>,
+}
+
+impl LogRow {
+    /// No log is needed; `last` is the last that was, 0 where there never was one.
+    pub fn none_through(last: FileNumber) -> LogRow {
+        LogRow { oldest: FileNumber(last.0.saturating_add(1)), newest: None }
+    }
+
+    /// The last log known to have been in use, 0 where there never was one.
+    pub fn last(&self) -> FileNumber {
+        self.newest.unwrap_or(FileNumber(self.oldest.0.saturating_sub(1)))
+    }
 }
 
 /// One change. What is `None` or empty stays as it was. The fields that are not the family's (next file, last number,

@@ -56,6 +56,8 @@ mod private_tag {
     pub const NEXT_EDIT: u32 = BASE + 7;
     pub const LOG_ROW: u32 = BASE + 8;
     pub const LOG_DIR: u32 = BASE + 9;
+    /// In place of `LOG_ROW` where no log is needed.
+    pub const NO_LOGS: u32 = BASE + 10;
     // BASE + 5 was never written, and is refused like any that is unknown.
     /// Behind a table that is added: the file of which it is a part.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
@@ -120,7 +122,10 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
         put_private(out, private_tag::LOG_END, written);
     }
     if let Some(row) = &edit.log_row {
-        put_private(out, private_tag::LOG_ROW, &[row.oldest.0, row.newest.0]);
+        match row.newest {
+            Some(newest) => put_private(out, private_tag::LOG_ROW, &[row.oldest.0, newest.0]),
+            None => put_private(out, private_tag::NO_LOGS, &[row.last().0]),
+        }
     }
     if let Some(dir) = &edit.log_dir {
         put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
@@ -213,7 +218,9 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::MAX_FAMILY => edit.max_family = Some(reader.varint32("largest family")?),
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
         tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
-        private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW => decode_private(tag, reader, edit)?,
+        private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW | private_tag::NO_LOGS => {
+            decode_private(tag, reader, edit)?;
+        }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
         _ => pass_over(tag, reader)?,
@@ -240,6 +247,7 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
             on_disk: field.is_empty() || decode_not_on_disk(&mut field)?,
         }),
         private_tag::LOG_ROW => edit.log_row = Some(decode_log_row(&mut field)?),
+        private_tag::NO_LOGS => edit.log_row = Some(LogRow::none_through(decode_number(&mut field, "last log")?)),
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
@@ -274,12 +282,11 @@ fn decode_table_bounds(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Resul
 }
 
 fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
-    let row = LogRow { oldest: decode_number(field, "oldest log")?, newest: decode_number(field, "newest log")? };
-    if row.oldest > row.newest {
-        let what = format!("the logs are said to go from {} to {}", row.oldest, row.newest);
-        return Err(Error::corruption(what));
+    let (oldest, newest) = (decode_number(field, "oldest log")?, decode_number(field, "newest log")?);
+    if oldest > newest {
+        return Err(Error::corruption(format!("the logs are said to go from {oldest} to {newest}")));
     }
-    Ok(row)
+    Ok(LogRow { oldest, newest: Some(newest) })
 }
 
 /// Passes over what says nothing to us, and refuses what must not be passed over.
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn rocksdb_must_stop_at_private_tags() {
-        for private in private_tag::FENCE..=private_tag::LOG_DIR {
+        for private in private_tag::FENCE..=private_tag::NO_LOGS {
             assert_eq!(private & tag::IGNORABLE_BIT, 0);
             assert!(private > 2 * tag::IGNORABLE_BIT, "clear of RocksDB's own");
         }

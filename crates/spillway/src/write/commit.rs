@@ -132,8 +132,8 @@ struct Taken {
 pub(super) enum Missing {
     /// A memtable with room reserved is no longer mutable.
     Memtable,
-    /// Space in the current log.
-    Wal(Arc<ActiveLog>),
+    /// Space in this log, the current one; `None` before the first log.
+    Wal(Option<Arc<ActiveLog>>),
     /// A place in the pipeline.
     Slot,
     /// There are range latches, and the commit is not known to be clear of them.
@@ -291,7 +291,7 @@ impl Core {
             }
             Missing::Wal(log) => {
                 commit.clearance.give_back_pass();
-                self.roll_log(&log, commit.record_bytes().unwrap_or(0) as u64)?;
+                self.roll_log(log.as_ref(), commit.record_bytes().unwrap_or(0) as u64)?;
             }
             Missing::Slot => {
                 commit.clearance.give_back_pass();
@@ -367,12 +367,18 @@ impl Core {
         let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
         let before = end.last_seq;
         let last = before.checked_add(commit.count).ok_or_else(exhausted)?;
-        let log = end.log.as_ref().ok_or_else(|| Error::closed("the database has no log: it is closed"))?;
+        if end.closed {
+            return Err(Error::closed("the database is closed").into());
+        }
         // The last step that can fail: space that is reserved is filled.
-        let space = match commit.record_bytes().map(|bytes| log.file.try_reserve(bytes)) {
+        let reserve = |bytes| {
+            let log = end.log.as_ref()?;
+            log.file.try_reserve(bytes).map(|reservation| (log.clone(), reservation))
+        };
+        let space = match commit.record_bytes().map(reserve) {
             None => None,
-            Some(Some(reservation)) => Some((log.clone(), reservation)),
-            Some(None) => return Err(Missing::Wal(log.clone())),
+            Some(Some(space)) => Some(space),
+            Some(None) => return Err(Missing::Wal(end.log.clone())),
         };
         assert!(last > before, "sequence numbers only grow (S1, S3)");
         end.last_seq = last;
@@ -400,7 +406,7 @@ impl Core {
             flushable.entries.iter().for_each(|entry| entry.set_numbers(given));
             // No number above those before the commit goes to the memtable under it.
             let Given { before, last, .. } = *given;
-            staged.install(&flushable.family, &Seam { before, last, logged_through, log: None });
+            staged.install(&flushable.family, &Seam { before, last, logged_through, next_record: None });
         }
     }
 

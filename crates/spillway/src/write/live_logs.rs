@@ -43,15 +43,28 @@ pub(super) struct LiveLogs {
     released: Vec<LiveLog>,
     /// What the MANIFEST says.
     noted: Option<LogRow>,
+    /// The last log that came into use, needed or not; 0 before the first.
+    last: FileNumber,
 }
 
 impl LiveLogs {
+    /// Notes what the MANIFEST of the process before said.
+    pub fn note_earlier(&mut self, row: LogRow) {
+        self.last = self.last.max(row.last());
+    }
+
     /// Adds the current log; the one before it ended with `last_seq`.
     pub fn push_current(&mut self, log: LiveLog, last_seq: SeqNo) {
-        if let Some(before) = self.logs.last_mut() {
-            before.last_seq.get_or_insert(last_seq);
-        }
+        self.end_current(last_seq);
+        self.last = log.number();
         self.logs.push(log);
+    }
+
+    /// Notes that no log is current any more; the last one ends with `last_seq`.
+    pub fn end_current(&mut self, last_seq: SeqNo) {
+        if let Some(current) = self.logs.last_mut() {
+            current.last_seq.get_or_insert(last_seq);
+        }
     }
 
     /// Notes that the logs of earlier processes are synced.
@@ -68,12 +81,15 @@ impl LiveLogs {
 
     /// Adds a log of an earlier process.
     pub fn push_recovered(&mut self, log: LiveLog) {
+        if log.is_in_row() {
+            self.last = self.last.max(log.number());
+        }
         self.logs.push(log);
     }
 
-    /// The last log that came into use.
-    pub fn newest(&self) -> Option<FileNumber> {
-        self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number)
+    /// The last log that came into use, needed or not.
+    pub fn last(&self) -> Option<FileNumber> {
+        Some(self.last).filter(|last| last.0 > 0)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &LiveLog> {
@@ -82,21 +98,22 @@ impl LiveLogs {
 
     /// The logs that are needed once every family has flushed through `needed_after`. At 0 that is all of them: one that
     /// holds nothing, or nothing that is not in tables, still names the log before it, and stands until a row leaves it out.
-    pub fn row_after(&self, needed_after: SeqNo) -> Option<LogRow> {
+    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
         let is_over = |log: &&LiveLog| needed_after > SeqNo::ZERO && log.ends_at_or_below(needed_after);
         let mut needed = self.logs.iter().skip_while(is_over);
-        let oldest = needed.find(|log| log.is_in_row())?.number();
-        Some(LogRow { oldest, newest: self.newest()? })
+        let Some(oldest) = needed.find(|log| log.is_in_row()) else { return LogRow::none_through(self.last) };
+        let newest = self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number);
+        LogRow { oldest: oldest.number(), newest }
     }
 
     /// What the MANIFEST is to say now, where it says something else.
     pub fn unnoted_row(&self) -> Option<LogRow> {
-        self.row_after(SeqNo::ZERO).filter(|row| self.noted != Some(*row))
+        Some(self.row_after(SeqNo::ZERO)).filter(|row| self.noted != Some(*row))
     }
 
     /// Lets go of the logs that end at or below `needed_after`.
     pub fn release_through(&mut self, needed_after: SeqNo) {
-        let keep = self.logs.iter().position(|log| !log.ends_at_or_below(needed_after)).unwrap_or(0);
+        let keep = self.logs.iter().position(|log| !log.ends_at_or_below(needed_after)).unwrap_or(self.logs.len());
         self.released.extend(self.logs.drain(..keep));
     }
 
@@ -128,7 +145,11 @@ mod tests {
     }
 
     fn row(oldest: u64, newest: u64) -> LogRow {
-        LogRow { oldest: FileNumber(oldest), newest: FileNumber(newest) }
+        LogRow { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
+    }
+
+    fn no_logs_before(oldest: u64) -> LogRow {
+        LogRow { oldest: FileNumber(oldest), newest: None }
     }
 
     /// Log 5 ends with number 10, log 7 with 20, log 9 is current; 8 is a large batch with the number 15.
@@ -148,11 +169,10 @@ mod tests {
     #[test]
     fn a_row_begins_with_the_first_log_that_is_needed() {
         let live = three_logs();
-        assert_eq!(live.row_after(SeqNo(9)), Some(row(5, 9)));
-        assert_eq!(live.row_after(SeqNo(10)), Some(row(7, 9)));
-        assert_eq!(live.row_after(SeqNo(20)), Some(row(9, 9)));
-        assert_eq!(live.row_after(SeqNo::MAX), Some(row(9, 9)), "the current log is always needed");
-        assert_eq!(LiveLogs::default().row_after(SeqNo::ZERO), None);
+        assert_eq!(live.row_after(SeqNo(9)), row(5, 9));
+        assert_eq!(live.row_after(SeqNo(10)), row(7, 9));
+        assert_eq!(live.row_after(SeqNo(20)), row(9, 9));
+        assert_eq!(live.row_after(SeqNo::MAX), row(9, 9), "the current log is always needed");
     }
 
     #[test]
@@ -165,5 +185,27 @@ mod tests {
         assert_eq!(numbers(&live.note_durable(row(7, 9))), [5, 8]);
         assert_eq!(numbers(&live.note_durable(row(9, 9))), [7]);
         assert_eq!(live.unnoted_row(), None);
+    }
+
+    #[test]
+    fn there_may_be_no_log() {
+        let mut live = LiveLogs::default();
+        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(1)), None));
+        live.note_earlier(no_logs_before(4));
+        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
+        live.push_recovered(log(FileType::Log, 5, Some(10)));
+        assert_eq!(live.row_after(SeqNo(9)), row(5, 5));
+        assert_eq!(live.row_after(SeqNo(10)), no_logs_before(6));
+        live.release_through(SeqNo(10));
+        assert_eq!(live.last(), Some(FileNumber(5)), "the next log names it");
+        assert_eq!(numbers(&live.note_durable(no_logs_before(6))), [5]);
+        live.push_current(log(FileType::Log, 8, None), SeqNo(10));
+        live.release_through(SeqNo(20));
+        assert_eq!(live.unnoted_row(), Some(row(8, 8)));
+        live.end_current(SeqNo(20));
+        live.release_through(SeqNo(20));
+        assert!(live.note_durable(row(8, 8)).is_empty(), "an older record does not count");
+        assert_eq!(live.unnoted_row(), Some(no_logs_before(9)));
+        assert_eq!(numbers(&live.note_durable(no_logs_before(9))), [8]);
     }
 }

@@ -209,7 +209,7 @@ impl Logs {
             },
             backing: self.backing,
             earlier: self.frontiers(),
-            predecessor: self.live.lock().newest().filter(|_| file_type == FileType::Log),
+            predecessor: self.live.lock().last().filter(|_| file_type == FileType::Log),
             database: self.database,
             ..LogConfig::default()
         };
@@ -299,6 +299,11 @@ impl Logs {
         self.live.lock().push_large(large);
     }
 
+    /// Notes what the MANIFEST of an earlier process said. Before any log.
+    pub fn note_earlier(&self, row: LogRow) {
+        self.live.lock().note_earlier(row);
+    }
+
     /// Notes a log of an earlier process, oldest first.
     pub fn note_recovered(&self, replayed: &ReplayedLog) {
         let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
@@ -326,7 +331,7 @@ impl Logs {
     }
 
     /// What an edit is to say of the logs that makes every family flushed through `needed_after`.
-    pub fn row_after(&self, needed_after: SeqNo) -> Option<LogRow> {
+    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
         self.live.lock().row_after(needed_after)
     }
 
@@ -442,12 +447,18 @@ impl Logs {
         Ok(())
     }
 
-    /// Ends the last log of this process's life, so that the next open finds it whole, and deletes the spare. No write is
-    /// under way.
-    pub fn end(&self, log: &ActiveLog) -> Result<()> {
+    /// Ends the last log of this process's life, of which the last number is `last_seq`, and deletes the spare. No write is
+    /// under way. Where the log `is_needed`, the next open finds it whole.
+    pub fn end(&self, log: &ActiveLog, last_seq: SeqNo, is_needed: bool) -> Result<()> {
         let spare = self.spare.lock().take();
         if let Some(spare) = spare {
             self.discard(&spare);
+        }
+        self.live.lock().end_current(last_seq);
+        if !is_needed {
+            log.file.seal();
+            log.file.wait_for_growth(); // while the directory is this database's
+            return Ok(());
         }
         // First all before the end record, which then says that it was whole: damage to it is told from a torn tail.
         self.sync_through(log.end(), || log.end())?;

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use base::SeqNo;
+use log::Position;
 
 use crate::core::{FamilyState, OldViews};
 use crate::family::Family;
 use crate::flush::flushable::{Flushable, QueuedMemtable};
 use crate::read::view::{NextView, ReadView};
-use crate::write::logs::ActiveLog;
 use crate::write::pipeline::LogPosition;
 
 /// To be put in place, if at all, while the state lock is held under which it was made; afterwards it holds what it replaced.
@@ -25,15 +25,15 @@ pub(crate) struct Staged {
 }
 
 /// Where a memtable ends and the next one begins.
-pub(crate) struct Seam<'a> {
+pub(crate) struct Seam {
     /// The last number of what may be in the one.
     pub before: SeqNo,
     /// The last number given out: what the other holds is above it.
     pub last: SeqNo,
     /// Behind everything in the logs that has a number by now.
     pub logged_through: LogPosition,
-    /// The current log, where the other's writes begin at its end.
-    pub log: Option<&'a Arc<ActiveLog>>,
+    /// Where in the logs the other's writes begin, if that is known.
+    pub next_record: Option<Position>,
 }
 
 impl Staged {
@@ -62,11 +62,11 @@ impl Staged {
 
     /// Under the commit lock. Has readers find the view before any number is published that needs it (V1), and writers that
     /// take a number from now on go to its memtable; seals the one before.
-    pub fn install(&mut self, family: &Family, seam: &Seam<'_>) {
+    pub fn install(&mut self, family: &Family, seam: &Seam) {
         if !self.keeps_mutable() {
             let next = &self.view.next().mutable;
             next.begin_after(seam.last);
-            self.view.present().mutable.seal_at(seam.before, seam.logged_through, seam.log);
+            self.view.present().mutable.seal_at(seam.before, seam.logged_through, seam.next_record);
             family.set_mutable(next);
         }
         self.view.announce();

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base::metrics::{Histogram, record};
 use base::{Error, Result, SeqNo};
 use crossbeam_utils::Backoff;
-use log::RecordKind;
+use log::{FILE_HEADER_BYTES, Position, RecordKind};
 use parking_lot::MutexGuard;
 
-use crate::core::{Core, FamilyState, OldViews};
+use crate::core::{CommitState, Core, FamilyState, OldViews};
 use crate::family::Family;
 use crate::flush::flushable::QueuedMemtable;
 use crate::space::Needs;
@@ -123,7 +123,8 @@ impl Core {
         let commit = self.commit.lock();
         // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
         let (last, logged_through) = (commit.last_seq, self.pipeline.entered_log());
-        staged.install(&family.family, &Seam { before: last, last, logged_through, log: commit.log.as_ref() });
+        let next_record = Some(self.next_record(&commit));
+        staged.install(&family.family, &Seam { before: last, last, logged_through, next_record });
         drop(commit);
         staged.follow(family);
         (staged, family.settle_view())
@@ -149,27 +150,43 @@ impl Core {
         Ok(through)
     }
 
-    /// Makes room for a record of `need_bytes`: in the next extent of `full`, or else in the next log.
-    pub(crate) fn roll_log(&self, full: &Arc<ActiveLog>, need_bytes: u64) -> Result<()> {
-        if self.with_all_space(|| full.file.ensure(need_bytes as usize))? {
+    /// Where in the logs the next record begins at the earliest. Before the first log of this process that is the place of
+    /// none: a recovery begins with the first log that it finds.
+    pub(crate) fn next_record(&self, commit: &CommitState) -> Position {
+        let before_logs = || Position { log: self.first_own_file, offset: FILE_HEADER_BYTES };
+        commit.log.as_ref().map_or_else(before_logs, |log| log.end_position())
+    }
+
+    /// Makes room for a record of `need_bytes`: in the next extent of `full`, or else in the next log. `None`: in the first.
+    pub(crate) fn roll_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
+        if let Some(full) = full
+            && self.with_all_space(|| full.file.ensure(need_bytes as usize))?
+        {
             return Ok(());
         }
         self.replace_log(full, need_bytes)
     }
 
     /// Makes the spare the current log, or makes one now, where `full` is still the current one.
-    fn replace_log(&self, full: &Arc<ActiveLog>, need_bytes: u64) -> Result<()> {
+    fn replace_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
         let _rolling = self.logs.rolling.lock();
-        let current = self.commit.lock().log.as_ref().map(|log| log.number());
-        if current != Some(full.number()) {
-            return Ok(()); // another writer has done so
+        {
+            let commit = self.commit.lock();
+            if commit.closed {
+                return Err(Error::closed("the database is closed"));
+            }
+            if commit.log.as_ref().map(|log| log.number()) != full.map(|log| log.number()) {
+                return Ok(()); // another writer has done so
+            }
         }
         let next = match self.logs.take_spare(need_bytes)? {
             Some(spare) => spare,
             None => {
                 let start = self.context.vfs.now();
                 let made = self.with_all_space(|| self.logs.create(need_bytes))?;
-                self.stall.count_since(StallCause::LogSwitch, start);
+                if full.is_some() {
+                    self.stall.count_since(StallCause::LogSwitch, start);
+                }
                 made
             }
         };
@@ -190,7 +207,7 @@ impl Core {
         self.release_logs();
         let current = self.commit.lock().log.clone();
         match current.filter(|log| log.file.tail() >= bytes_min) {
-            Some(log) if self.is_all_in_tables() => self.replace_log(&log, 0),
+            Some(log) if self.is_all_in_tables() => self.replace_log(Some(&log), 0),
             _ => Ok(()),
         }
     }

@@ -59,7 +59,7 @@ fn value_logs(random: &mut Random) -> Vec<ValueLog> {
 
 fn row(random: &mut Random) -> LogRow {
     let (a, b) = (FileNumber(wide(random)), FileNumber(wide(random)));
-    LogRow { oldest: a.min(b), newest: a.max(b) }
+    if random.chance(2) { LogRow::none_through(a) } else { LogRow { oldest: a.min(b), newest: Some(a.max(b)) } }
 }
 
 pub(super) fn random_edit(random: &mut Random) -> VersionEdit {

@@ -92,7 +92,7 @@ fn two_families() -> ManifestSnapshot {
     };
     let mut all = snapshot(vec![family(0, "default", &[(0, table(10, 0, 9, 3)), (3, ranged)]), second]);
     all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50), on_disk: true }];
-    all.log_row = Some(LogRow { oldest: FileNumber(9), newest: FileNumber(15) });
+    all.log_row = Some(LogRow { oldest: FileNumber(9), newest: Some(FileNumber(15)) });
     all.log_dir = "/logs".into();
     all
 }
@@ -122,6 +122,8 @@ fn our_manifest_reads_as_text() {
         .push((0, FileMeta { backing, file_bytes: 40, ..FileMeta { number: FileNumber(33), ..table(30, 4, 5, 5) } }));
     writer.commit(&[excise]).unwrap();
     writer.commit(&[VersionEdit { drop_family: true, ..VersionEdit::new(FamilyId(1)) }]).unwrap();
+    let no_logs = LogRow::none_through(FileNumber(15));
+    writer.commit(&[VersionEdit { log_row: Some(no_logs), ..VersionEdit::default() }]).unwrap();
     check_golden("manifest-fenced.txt", &dump_text(&*vfs, 20));
     let bytes = vfs.read_file(&manifest_path(dir(), FileNumber(20))).unwrap();
     // Checksum, length and type; then the fence's tag, the length of its field, and version 1.
