@@ -13,7 +13,6 @@ pub mod compaction;
 pub mod config;
 pub mod context;
 pub(crate) mod core;
-pub(crate) mod crew;
 pub mod db;
 mod drop_tables;
 pub mod dump;

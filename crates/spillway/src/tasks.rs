@@ -50,6 +50,11 @@ impl Tasks {
         self.call();
     }
 
+    /// `None` where no threads of an Env come.
+    pub(crate) fn registration(&self) -> Option<&Arc<Registration>> {
+        self.registration.get()
+    }
+
     fn call(&self) {
         if let Some(registration) = self.registration.get() {
             registration.signal(Lane::Tasks);

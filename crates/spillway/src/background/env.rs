@@ -6,13 +6,14 @@ use std::time::Duration;
 use base::Result;
 use vfs::{RealVfs, Vfs};
 
+use super::parts::Helpers;
 use super::pool::Pool;
 use super::registration::{Limits, Registration};
 use super::signal::Signal;
 use super::timer::Timer;
 use super::{Client, Lane, PerLane};
 
-/// Flush threads, and compaction threads, where the user names no number: as many as processors, and no fewer than these.
+/// Flush threads, compaction threads where the user names no number, and helpers: as many as processors, and no fewer than these.
 /// Jobs wait for disks, so even one processor serves several.
 const JOB_THREADS_MIN: usize = 4;
 
@@ -101,6 +102,7 @@ impl Env {
             Lane::Flush => or_default(options.flush_threads),
             Lane::Compaction | Lane::LowCompaction => or_default(options.compaction_threads),
             Lane::Tasks => TASK_THREADS,
+            Lane::Parts => by_processors,
             Lane::Upkeep => UPKEEP_THREADS,
         };
         let timer = Timer::new(vfs, idle_max);
@@ -127,6 +129,19 @@ impl Env {
     pub fn set_compaction_threads(&self, threads: usize) {
         self.0.pool(Lane::Compaction).set_size(threads);
         self.0.pool(Lane::LowCompaction).set_size(threads);
+    }
+
+    /// Threads that may help with parts of what a caller waits for. Makes the pool large enough for all of them.
+    pub(crate) fn helpers(&self, count: usize) -> Helpers {
+        let pool = self.0.pool(Lane::Parts);
+        pool.need(count);
+        Helpers::new(pool, count)
+    }
+
+    /// The most threads that help at once.
+    #[cfg(test)]
+    pub(super) fn helper_threads(&self) -> usize {
+        self.0.pool(Lane::Parts).size()
     }
 
     /// Threads that there are at present, the timer's included.

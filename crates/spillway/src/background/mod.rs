@@ -9,12 +9,14 @@
 //! - **E3** After [`Registration::end`] no thread of the Env does anything for the database.
 //! - **E4** A thread inside a listener does not count: another may start in its place. So no pool stands still because
 //!   listeners wait for a database.
+//! - **E5** Whoever waits for [parts](parts) works on them. So no part waits for a thread.
 //!
 //! Locks here are leaves, and may be taken under any other. The timer's alone is held over a signal's.
 
 use std::time::Duration;
 
 mod env;
+mod parts;
 mod pool;
 mod registration;
 mod signal;
@@ -24,6 +26,7 @@ mod timer;
 mod tests;
 
 pub use env::{Env, EnvOptions};
+pub(crate) use parts::{Helpers, run_parts};
 pub(crate) use registration::{Limits, Registration, as_away};
 pub(crate) use signal::{Signal, StateChanged};
 
@@ -36,6 +39,8 @@ pub(crate) enum Lane {
     LowCompaction,
     /// Short tasks; see [`crate::tasks`].
     Tasks,
+    /// Parts of what callers wait for. Parts of compactions run on the threads of compactions.
+    Parts,
     Upkeep,
 }
 
@@ -45,6 +50,7 @@ struct PerLane<T> {
     compaction: T,
     low_compaction: T,
     tasks: T,
+    parts: T,
     upkeep: T,
 }
 
@@ -55,6 +61,7 @@ impl<T> PerLane<T> {
             compaction: make(Lane::Compaction),
             low_compaction: make(Lane::LowCompaction),
             tasks: make(Lane::Tasks),
+            parts: make(Lane::Parts),
             upkeep: make(Lane::Upkeep),
         }
     }
@@ -65,6 +72,7 @@ impl<T> PerLane<T> {
             Lane::Compaction => &self.compaction,
             Lane::LowCompaction => &self.low_compaction,
             Lane::Tasks => &self.tasks,
+            Lane::Parts => &self.parts,
             Lane::Upkeep => &self.upkeep,
         }
     }
@@ -75,18 +83,19 @@ impl<T> PerLane<T> {
             Lane::Compaction => &mut self.compaction,
             Lane::LowCompaction => &mut self.low_compaction,
             Lane::Tasks => &mut self.tasks,
+            Lane::Parts => &mut self.parts,
             Lane::Upkeep => &mut self.upkeep,
         }
     }
 
-    fn all(&self) -> [&T; 5] {
-        [&self.flush, &self.compaction, &self.low_compaction, &self.tasks, &self.upkeep]
+    fn all(&self) -> [&T; 6] {
+        [&self.flush, &self.compaction, &self.low_compaction, &self.tasks, &self.parts, &self.upkeep]
     }
 }
 
 /// A database, as an Env knows it. Called on threads of the Env. Must not panic.
 pub(crate) trait Client: Send + Sync {
-    /// Does one job of a lane other than upkeep. Calls `found` between picking the job and running it: another thread then
+    /// Does one job of a lane; not of `Parts` or `Upkeep`. Calls `found` between picking the job and running it: another thread then
     /// looks for a second job. False if there was no job.
     fn work(&self, lane: Lane, found: &dyn Fn()) -> bool;
 

@@ -1,5 +1,6 @@
 //! The threads of one lane, and the databases that wait for one of them. Keeps E1, E4.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,9 +8,18 @@ use base::note;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Lane;
-use super::registration::Registration;
 use super::timer::Timer;
 use crate::caught::caught_panic;
+
+/// What waits for a thread of a pool.
+pub(super) trait Turn: Send + Sync {
+    fn turn(self: Arc<Self>, lane: Lane);
+}
+
+thread_local! {
+    /// The pool that this thread belongs to.
+    static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+}
 
 pub(super) struct Pool {
     lane: Lane,
@@ -19,8 +29,8 @@ pub(super) struct Pool {
 }
 
 struct Queue {
-    /// Databases with work, each at most once.
-    ready: VecDeque<Arc<Registration>>,
+    /// Databases with work, each at most once; and calls for help with parts.
+    ready: VecDeque<Arc<dyn Turn>>,
     /// The most threads, those away not counted.
     size: usize,
     /// Those to be started included.
@@ -72,11 +82,16 @@ impl Pool {
         (0..ready).for_each(|_| self.serve(self.queue.lock()));
     }
 
-    /// Puts a database at the back of the queue.
-    pub fn push(&self, registration: Arc<Registration>) {
+    /// Puts it at the back of the queue.
+    pub fn push(&self, turn: Arc<dyn Turn>) {
         let mut queue = self.queue.lock();
-        queue.ready.push_back(registration);
+        queue.ready.push_back(turn);
         self.serve(queue);
+    }
+
+    /// Takes it out of the queue.
+    pub fn withdraw(&self, turn: &Arc<dyn Turn>) {
+        self.queue.lock().ready.retain(|ready| !Arc::ptr_eq(ready, turn));
     }
 
     /// Has a thread come for what is ready: one that waits, or a new one. If there is neither, a thread that runs comes.
@@ -112,20 +127,18 @@ impl Pool {
     }
 
     /// The life of a thread.
-    fn run(&self) {
+    fn run(self: &Arc<Self>) {
+        POOL.replace(Some(self.clone()));
         if self.lane == Lane::LowCompaction && !self.timer.vfs.lower_cpu_priority() {
             note::warn!("compactions keep their priority: the system does not let them give way");
         }
         let mut queue = self.queue.lock();
         while queue.counted() <= queue.size {
-            let Some(registration) = queue.ready.pop_front() else {
-                if self.wait(&mut queue) { continue } else { break }
-            };
+            let Some(turn) = queue.ready.pop_front() else { if self.wait(&mut queue) { continue } else { break } };
             MutexGuard::unlocked(&mut queue, || {
-                if let Err(error) = caught_panic("a turn", || registration.turn(self.lane)) {
+                if let Err(error) = caught_panic("a turn", || turn.turn(self.lane)) {
                     note::error!(%error, "the thread goes on");
                 }
-                drop(registration);
             });
         }
         queue.threads -= 1;
@@ -150,18 +163,30 @@ impl Pool {
             }
         }
     }
+}
 
-    /// The calling thread of the pool goes into a caller's code: another thread may take its place (E4).
-    pub fn leave(&self) {
-        let mut queue = self.queue.lock();
-        queue.away += 1;
-        if !queue.ready.is_empty() {
-            self.serve(queue);
+/// The calling thread is away from its pool while this lives: another may take its place (E4). For any other thread it is nothing.
+pub(super) struct AwayFromPool(Option<Arc<Pool>>);
+
+impl AwayFromPool {
+    pub fn new() -> Self {
+        let pool = POOL.with_borrow(Clone::clone);
+        if let Some(pool) = &pool {
+            let mut queue = pool.queue.lock();
+            queue.away += 1;
+            if !queue.ready.is_empty() {
+                pool.serve(queue);
+            }
         }
+        AwayFromPool(pool)
     }
+}
 
-    pub fn come_back(&self) {
-        self.queue.lock().away -= 1;
+impl Drop for AwayFromPool {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.0 {
+            pool.queue.lock().away -= 1;
+        }
     }
 }
 
@@ -171,6 +196,7 @@ impl Lane {
             Lane::Flush => "spillway-flush",
             Lane::Compaction | Lane::LowCompaction => "spillway-comp",
             Lane::Tasks => "spillway-tasks",
+            Lane::Parts => "spillway-parts",
             Lane::Upkeep => "spillway-upkeep",
         }
     }

@@ -8,6 +8,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Task;
 
 use super::env::Shared;
+use super::parts::Helpers;
+use super::pool::{AwayFromPool, Turn};
 use super::signal::Signal;
 use super::{Client, Lane, PerLane};
 use crate::caught::caught_panic;
@@ -28,7 +30,7 @@ impl Limits {
             Lane::Flush => self.flushes,
             Lane::Compaction | Lane::LowCompaction => self.compactions,
             Lane::Tasks => self.tasks,
-            Lane::Upkeep => 1,
+            Lane::Parts | Lane::Upkeep => 1,
         }
     }
 }
@@ -118,21 +120,14 @@ impl Registration {
         self.env.pool(lane).push(self.clone());
     }
 
-    /// A turn at the front of a pool's queue: one job, on this thread.
-    pub(super) fn turn(self: &Arc<Self>, lane: Lane) {
-        if !self.begin_turn(lane) {
-            return;
-        }
-        CURRENT.replace(Some(Current { registration: self.clone(), lane, after: Vec::new() }));
-        let mut worked = false;
-        let panicked = caught_panic("a turn", || worked = self.work(lane));
-        let after = CURRENT.take().map(|current| current.after).unwrap_or_default();
-        self.end_turn(lane, worked || panicked.is_err());
-        if !after.is_empty() {
-            // No part of the lane's work: the pool is not to wait for it.
-            let _away = AwayFromPool::new(self.env.clone(), lane);
-            after.into_iter().for_each(|task| task());
-        }
+    /// Threads that may help with parts of what a caller waits for.
+    pub fn helpers(&self, count: usize) -> Helpers {
+        Helpers::new(self.env.pool(Lane::Parts), count)
+    }
+
+    /// Threads that may help with parts of a compaction.
+    pub fn compaction_helpers(&self, count: usize) -> Helpers {
+        Helpers::new(self.env.pool(self.limits.compaction_lane), count)
     }
 
     fn begin_turn(&self, lane: Lane) -> bool {
@@ -211,19 +206,38 @@ impl Registration {
     }
 }
 
+impl Turn for Registration {
+    /// One job, on this thread.
+    fn turn(self: Arc<Self>, lane: Lane) {
+        if !self.begin_turn(lane) {
+            return;
+        }
+        CURRENT.replace(Some(Current { registration: self.clone(), lane, after: Vec::new() }));
+        let mut worked = false;
+        let panicked = caught_panic("a turn", || worked = self.work(lane));
+        let after = CURRENT.take().map(|current| current.after).unwrap_or_default();
+        self.end_turn(lane, worked || panicked.is_err());
+        if !after.is_empty() {
+            // No part of the lane's work: the pool is not to wait for it.
+            let _away = AwayFromPool::new();
+            after.into_iter().for_each(|task| task());
+        }
+    }
+}
+
 /// Runs code of a caller's, which may wait for a database. On a thread of an Env others take the thread's place (E4).
 pub(crate) fn as_away(run: impl FnOnce()) {
     let current =
         CURRENT.with_borrow(|current| current.as_ref().map(|current| (current.registration.clone(), current.lane)));
     let _away = current.map(|(registration, lane)| Away::new(registration, lane));
+    let _away_from_pool = AwayFromPool::new();
     run();
 }
 
-/// The thread is in a caller's code while this lives.
+/// A job of the database is in a caller's code while this lives.
 struct Away {
     registration: Arc<Registration>,
     lane: Lane,
-    _pool: AwayFromPool,
 }
 
 impl Away {
@@ -232,8 +246,7 @@ impl Away {
         if lane != Lane::Upkeep {
             registration.go_away(lane);
         }
-        let pool = AwayFromPool::new(registration.env.clone(), lane);
-        Away { registration, lane, _pool: pool }
+        Away { registration, lane }
     }
 }
 
@@ -242,23 +255,5 @@ impl Drop for Away {
         if self.lane != Lane::Upkeep {
             self.registration.come_back(self.lane);
         }
-    }
-}
-
-struct AwayFromPool {
-    env: Arc<Shared>,
-    lane: Lane,
-}
-
-impl AwayFromPool {
-    fn new(env: Arc<Shared>, lane: Lane) -> Self {
-        env.pool(lane).leave();
-        AwayFromPool { env, lane }
-    }
-}
-
-impl Drop for AwayFromPool {
-    fn drop(&mut self) {
-        self.env.pool(self.lane).come_back();
     }
 }

@@ -10,7 +10,7 @@ use vfs::{IfExists, IoClass, Vfs};
 use super::meta_file::MetaEntry;
 use super::store::{Backup, Store, check_bytes};
 use super::{BackupId, BackupOptions};
-use crate::crew;
+use crate::background::{Env, Helpers, run_parts};
 use crate::staging::read_blocks;
 use crate::tables::verify_alone;
 use crate::version::file_name::FileType;
@@ -121,6 +121,9 @@ where
     T: Send + Sync + 'static,
     R: Send + 'static,
 {
-    let helpers = (options.max_background_operations - 1).min(items.len().saturating_sub(1));
-    crew::work_off(&*options.vfs, helpers, items, move |item, _| work(item))
+    let helpers = match options.vfs.runs_inline() {
+        true => Helpers::none(),
+        false => Env::default().helpers(options.max_background_operations - 1),
+    };
+    run_parts(helpers, items, &|| false, move |item, _| work(item)).all()
 }

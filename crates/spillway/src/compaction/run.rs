@@ -1,23 +1,19 @@
 //! Runs a compaction: no lock is held, and nothing of the database changes but new files.
 //!
-//! A large compaction is split by user key into parts of similar size, which run side by side on threads of their own.
+//! A large compaction is split by user key into parts of similar size, which run side by side.
 //! The parts' outputs are in order and do not overlap, tombstones included, so together they are one sorted run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use base::metrics::{Histogram, Ticker, record, tick};
-use base::note;
-use base::{Error, ErrorKind, Result, UserOrder};
-use parking_lot::{Condvar, Mutex};
+use base::{Result, UserOrder};
 
 use super::entries::DropCounts;
 use super::output::FamilyRules;
 use super::plan::Pick;
 use super::span::bytes_of;
 use super::subcompaction::{self, Part};
-use crate::caught::caught;
+use crate::background::{Helpers, run_parts};
 use crate::context::Context;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
@@ -26,8 +22,6 @@ use crate::version::version::Version;
 
 /// Places at which each input file can be split, at most.
 const ANCHORS_PER_FILE_MAX: usize = 128;
-/// How often a waiting compaction looks whether it is to stop.
-const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Everything a compaction needs.
 pub(crate) struct Work {
@@ -56,10 +50,7 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Ran> {
     let start = context.vfs.now();
     let ranges = split(work)?;
     record(&context.statistics, Histogram::NumSubcompactions, ranges.len() as u64);
-    let parts = match ranges.as_slice() {
-        [range] => vec![subcompaction::run(work, range, stop)?],
-        _ => run_parts(work, ranges, stop)?,
-    };
+    let parts = run_ranges(work, ranges, stop)?;
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::CompactionTime, micros);
     record(&context.statistics, Histogram::NumFilesInSingleCompaction, work.pick.files().count() as u64);
@@ -120,107 +111,16 @@ fn even_cuts(order: &UserOrder, mut anchors: Vec<(Vec<u8>, u64)>, parts: u64) ->
     cuts
 }
 
-/// The parts of one compaction, and the threads that work on them.
-struct Crew {
-    work: Arc<Work>,
-    ranges: Vec<UserBounds>,
-    /// The next part that nobody has begun.
-    next: AtomicUsize,
-    stop: AtomicBool,
-    results: Mutex<Vec<(usize, Result<Part>)>>,
-    helpers: Mutex<usize>,
-    helper_ended: Condvar,
-}
-
-/// Counts a helper off, panicking or not.
-struct Helper(Arc<Crew>);
-
-impl Drop for Helper {
-    fn drop(&mut self) {
-        *self.0.helpers.lock() -= 1;
-        self.0.helper_ended.notify_all();
+/// All parts, or the error that ended the compaction; what other parts wrote is deleted then.
+fn run_ranges(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool) -> Result<Vec<Part>> {
+    let context = &work.context;
+    let helpers = context.tasks.registration().map_or_else(Helpers::none, |env| env.compaction_helpers(ranges.len()));
+    let of_parts = work.clone();
+    let outcome = run_parts(helpers, ranges, stop, move |range, stop| subcompaction::run(&of_parts, range, stop));
+    if outcome.error.is_some() {
+        context.discard_tables(outcome.done.iter().flat_map(|part| &part.files));
     }
-}
-
-impl Crew {
-    /// Works on parts until there are none left.
-    fn work(&self, stop: &dyn Fn() -> bool) {
-        loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(range) = self.ranges.get(index) else { return };
-            let stopped = || self.stop.load(Ordering::Relaxed) || stop();
-            // A part that is missing is data that is missing: it ends in an error whatever happens (V2).
-            let result = caught("a part of a compaction", || subcompaction::run(&self.work, range, &stopped));
-            if result.is_err() {
-                self.stop.store(true, Ordering::Relaxed);
-            }
-            self.results.lock().push((index, result));
-        }
-    }
-
-    fn wait_for_helpers(&self, stop: &dyn Fn() -> bool) {
-        let mut helpers = self.helpers.lock();
-        while *helpers > 0 {
-            self.helper_ended.wait_for(&mut helpers, STOP_CHECK_INTERVAL);
-            if stop() {
-                self.stop.store(true, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-fn run_parts(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool) -> Result<Vec<Part>> {
-    let vfs = &work.context.vfs;
-    let helpers = if vfs.runs_inline() { 0 } else { ranges.len() - 1 };
-    let crew = Arc::new(Crew {
-        work: work.clone(),
-        ranges,
-        next: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-        results: Mutex::new(Vec::new()),
-        helpers: Mutex::new(0),
-        helper_ended: Condvar::new(),
-    });
-    let mut threads = Vec::new();
-    for _ in 0..helpers {
-        *crew.helpers.lock() += 1;
-        let helper = Helper(crew.clone());
-        let info_log = note::current();
-        let help = move || {
-            let _scope = note::within(info_log);
-            helper.0.work(&|| false);
-        };
-        match vfs.spawn("spillway-part", Box::new(help)) {
-            Ok(thread) => threads.push(thread),
-            // This thread works on all parts that no other takes.
-            Err(error) => note::warn!(%error, "cannot start a thread for a part of a compaction"),
-        }
-    }
-    crew.work(stop);
-    crew.wait_for_helpers(stop);
-    threads.into_iter().for_each(|thread| thread.join());
-    let mut results = std::mem::take(&mut *crew.results.lock());
-    results.sort_unstable_by_key(|(index, _)| *index);
-    gather(&work.context, results.into_iter().map(|(_, result)| result))
-}
-
-/// All parts, or the error that stopped them; what the others wrote is deleted then.
-fn gather(context: &Context, results: impl Iterator<Item = Result<Part>>) -> Result<Vec<Part>> {
-    let (mut parts, mut errors) = (Vec::new(), Vec::new());
-    for result in results {
-        match result {
-            Ok(part) => parts.push(part),
-            Err(error) => errors.push(error),
-        }
-    }
-    // The first to fail stops the others, which then say that they were stopped.
-    let is_cause = |error: &Error| error.kind() != ErrorKind::Closed;
-    let cause = errors.iter().position(is_cause).unwrap_or(0);
-    if errors.is_empty() {
-        return Ok(parts);
-    }
-    context.discard_tables(parts.iter().flat_map(|part| &part.files));
-    Err(errors.swap_remove(cause))
+    outcome.all()
 }
 
 #[cfg(test)]

@@ -18,10 +18,17 @@ use super::progress::{FileProgress, IngestProgress, Stops};
 use super::record::{FamilyIngest, IngestShape, IngestTable};
 use super::rewrite;
 use super::source::{self, MadeFile, Outside, Source};
+use crate::background::{Helpers, run_parts};
 use crate::context::Context;
 use crate::core::Core;
-use crate::crew;
 use crate::family::Family;
+
+/// Helpers at the most: what a disk gains from more syncs at once ends about there.
+const HELPERS_MAX: usize = 3;
+
+/// A helper pays off from so many files or bytes on. Fewer are done before it has started.
+const FILES_PER_HELPER: usize = 4;
+const BYTES_PER_HELPER: u64 = 4 << 20;
 
 /// Tables that are ready to become part of the database. To give them up, drop this: they are removed, and the caller's
 /// files stay. A removal that fails is logged, and the next open of the database removes the file.
@@ -169,14 +176,15 @@ impl Core {
         let items = items_of(&self.context, requests)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
-        let helpers = crew::helpers_for(items.len(), bytes);
+        let threads = helpers_for(items.len(), bytes);
+        let helpers = self.context.tasks.registration().map_or_else(Helpers::none, |env| env.helpers(threads));
         let job = Job {
             context: self.context.clone(),
             closing: self.closing_flag(),
             options: options.clone(),
             progress: progress.clone(),
         };
-        let done = crew::work_off(&*self.context.vfs, helpers, items, move |item, given_up| job.run(item, given_up))?;
+        let done = run_parts(helpers, items, &|| false, move |item, gives_up| job.run(item, gives_up)).all()?;
         let prepared = self.assemble(requests, (options, progress), done);
         if prepared.files.iter().any(|file| file.made.is_some()) {
             self.context.vfs.sync_dir(&self.context.dir)?;
@@ -278,10 +286,10 @@ struct Job {
 }
 
 impl Job {
-    fn run(&self, item: &Item, given_up: &AtomicBool) -> Result<Done> {
+    fn run(&self, item: &Item, gives_up: &dyn Fn() -> bool) -> Result<Done> {
         let (options, checksum) = (&self.options, item.checksum.as_ref());
         let passes = bring::passes(options, checksum) + inspect::passes(options);
-        let stops = Stops { given_up, closing: &self.closing };
+        let stops = Stops { gives_up, closing: &self.closing };
         let progress = FileProgress::new(&self.progress, stops, item.source.metadata.len, passes);
         let mut ready = self.prepare(item, &progress).map_err(|error| named(error, &item.source))?;
         progress.done();
@@ -391,4 +399,21 @@ fn check_requests(requests: &[IngestRequest]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Helpers for so much work.
+fn helpers_for(files: usize, bytes: u64) -> usize {
+    let by_bytes = usize::try_from(bytes / BYTES_PER_HELPER).unwrap_or(HELPERS_MAX);
+    (files / FILES_PER_HELPER).max(by_bytes).min(HELPERS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_come_where_there_is_work_for_them() {
+        assert_eq!([0, 1, 3, 4, 8, 100].map(|files| helpers_for(files, 1000)), [0, 0, 0, 1, 2, 3]);
+        assert_eq!([1 << 20, 4 << 20, 1 << 30].map(|bytes| helpers_for(1, bytes)), [0, 1, 3]);
+    }
 }

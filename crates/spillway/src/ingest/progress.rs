@@ -53,7 +53,7 @@ impl IngestProgress {
 #[derive(Clone, Copy)]
 pub(super) struct Stops<'a> {
     /// Another file failed: there is nothing left to do for this one.
-    pub given_up: &'a AtomicBool,
+    pub gives_up: &'a dyn Fn() -> bool,
     /// The database is being closed, and waits for this.
     pub closing: &'a AtomicBool,
 }
@@ -81,7 +81,7 @@ impl<'a> FileProgress<'a> {
     /// # Errors
     /// `Closed`: the ingest was cancelled, another file of it failed, or the database is being closed.
     pub fn check(&self) -> Result<()> {
-        if self.stops.given_up.load(Ordering::Relaxed) {
+        if (self.stops.gives_up)() {
             return Err(Error::closed("another file of the ingest failed"));
         }
         if self.stops.closing.load(Ordering::Relaxed) {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_file_advances_by_its_passes_and_ends_at_its_size() {
         let (whole, never) = (IngestProgress::default(), AtomicBool::new(false));
-        let stops = Stops { given_up: &never, closing: &never };
+        let stops = Stops { gives_up: &|| false, closing: &never };
         whole.expect(2, 300);
         let file = FileProgress::new(&whole, stops, 100, 2);
         let told = [60, 60, 200].map(|bytes| {
@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn a_file_stops_for_a_cancel_a_close_and_another_that_failed() {
         let (whole, given_up, closing) = (IngestProgress::default(), AtomicBool::new(false), AtomicBool::new(false));
-        let file = FileProgress::new(&whole, Stops { given_up: &given_up, closing: &closing }, 100, 1);
+        let gives_up = || given_up.load(Ordering::Relaxed);
+        let file = FileProgress::new(&whole, Stops { gives_up: &gives_up, closing: &closing }, 100, 1);
         for stop in [&given_up, &closing] {
             file.check().expect("nothing happened");
             stop.store(true, Ordering::Relaxed);
