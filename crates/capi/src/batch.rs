@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use spillway::write::batch::BatchReader;
+use spillway::commit::batch::BatchReader;
 use spillway::{Error, FamilyId, ValueKind, WriteBatch};
 
 use crate::boundary::argument::Out;

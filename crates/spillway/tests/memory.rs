@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use spillway::commit::stall::StallCause;
+use spillway::queue::memory::slack_bytes;
 use spillway::vfs::{MemoryVfs, Vfs};
-use spillway::write::memory::slack_bytes;
-use spillway::write::stall::StallCause;
 use spillway::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 fn in_memory(memtable: &str) -> (Db, Arc<Family>) {

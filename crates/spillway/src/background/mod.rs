@@ -15,11 +15,16 @@
 
 use std::time::Duration;
 
+pub(crate) mod caught;
 mod env;
+pub(crate) mod pace;
 mod parts;
 mod pool;
 mod registration;
+pub(crate) mod removal;
 mod signal;
+pub(crate) mod staging;
+pub(crate) mod tasks;
 mod timer;
 
 #[cfg(test)]
@@ -37,7 +42,7 @@ pub(crate) enum Lane {
     Compaction,
     /// Compactions of databases with `compaction_cpu_priority=kLow`: a thread cannot take its priority back.
     LowCompaction,
-    /// Short tasks; see [`crate::tasks`].
+    /// Short tasks; see [`crate::background::tasks`].
     Tasks,
     /// Parts of what callers wait for. Parts of compactions run on the threads of compactions.
     Parts,

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Lane;
 use super::pool::{Pool, Turn};
-use crate::caught::{caught, caught_panic};
+use crate::background::caught::{caught, caught_panic};
 
 /// How often a caller that waits for helpers asks whether to stop.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Lane;
 use super::timer::Timer;
-use crate::caught::caught_panic;
+use crate::background::caught::caught_panic;
 
 /// What waits for a thread of a pool.
 pub(super) trait Turn: Send + Sync {

@@ -12,7 +12,7 @@ use super::parts::Helpers;
 use super::pool::{AwayFromPool, Turn};
 use super::signal::Signal;
 use super::{Client, Lane, PerLane};
-use crate::caught::caught_panic;
+use crate::background::caught::caught_panic;
 
 /// How many jobs of a database may run at once.
 #[derive(Clone, Copy, Debug)]

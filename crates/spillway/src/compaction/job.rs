@@ -12,12 +12,12 @@ use super::pick::Picker;
 pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Ran, Work};
-use crate::caught::caught;
+use crate::background::caught::caught;
+use crate::core::install::Change;
 use crate::core::{Core, FamilyState, State};
-use crate::install::Change;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
-use crate::work::LevelWork;
+use crate::version::work::LevelWork;
 
 impl Core {
     /// The most urgent compaction of any family, noted as running.

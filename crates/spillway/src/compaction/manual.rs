@@ -7,12 +7,12 @@ use base::{Error, FamilyId, FileNumber, Result};
 use super::levels::compacted_levels;
 use super::pick::{Picker, RangePick, RangeRequest};
 use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
-use super::span::Span;
+use crate::api::db::Db;
+use crate::core::family::Family;
+use crate::core::space::Needs;
 use crate::core::{Core, FamilyState, State};
-use crate::db::Db;
-use crate::family::Family;
 use crate::flush::job::wants_flush;
-use crate::space::Needs;
+use crate::version::span::Span;
 
 /// What becomes of files that are in the range's deepest level already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,18 +9,16 @@ mod cutter;
 pub mod entries;
 pub(crate) mod job;
 pub(crate) mod levels;
-mod manual;
+pub(crate) mod manual;
 pub(crate) mod output;
 mod pick;
 mod plan;
 pub(crate) mod run;
-mod span;
 mod subcompaction;
 
 pub use self::levels::{LevelTargets, compacted_levels, pending_bytes};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
 pub use self::plan::{CompactionPlan, FamilyCompactions, LevelInputs, Pick, Reason};
-pub use self::span::Span;
 
 #[cfg(test)]
 mod tests;

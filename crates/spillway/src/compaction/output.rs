@@ -21,9 +21,9 @@ use vfs::{IfExists, IoClass};
 
 use super::cutter::Cutter;
 use super::entries::EntryStream;
-use crate::context::Context;
-use crate::family::Family;
-use crate::pace::Pacer;
+use crate::background::pace::Pacer;
+use crate::core::context::Context;
+use crate::core::family::Family;
 use crate::version::table_file::FileMeta;
 
 /// What a family's tables are written with.

@@ -7,17 +7,17 @@ use table::{BlockBasedTable, Table};
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
 use super::*;
+use crate::background::pace::Pace;
+use crate::background::tasks::Tasks;
 use crate::compaction::cutter::CutLimits;
 use crate::compaction::entries::EntryRules;
-use crate::context::FileNumbers;
-use crate::flush::held::MemtableMaking;
-use crate::flush::ways::FlushCounts;
+use crate::core::context::FileNumbers;
+use crate::core::flush_ways::FlushCounts;
 use crate::info_log::InfoLog;
-use crate::pace::Pace;
+use crate::queue::held::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
-use crate::tasks::Tasks;
 use crate::version::log_life::LogLives;
 use crate::version::purge::PurgeQueue;
 

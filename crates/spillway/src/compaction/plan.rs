@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::options::CompressionKind;
 use base::{FileNumber, UserOrder};
 
-use super::span::{Span, bytes_of};
-use crate::family::Family;
+use crate::core::family::Family;
+use crate::version::span::{Span, bytes_of};
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 

@@ -10,13 +10,14 @@ use base::options::{CompressionKind, FamilyOptions};
 use base::{Comparator, ErrorKind, UserOrder};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
-use super::{BottommostLevelCompaction, CompactRangeOptions, Span};
-use crate::db::{DEFAULT_FAMILY, Db, OpenOptions};
-use crate::family::Family;
+use super::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::api::db::{DEFAULT_FAMILY, Db, OpenOptions};
+use crate::commit::options::WriteOptions;
+use crate::core::family::Family;
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
 use crate::read::testing::{Join, Random};
-use crate::write::options::WriteOptions;
+use crate::version::span::Span;
 
 const KEYS: u64 = 3000;
 

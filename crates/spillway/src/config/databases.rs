@@ -9,11 +9,11 @@ use base::{Error, Result};
 use table::BlockCache;
 use vfs::Vfs;
 
+use crate::api::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::config::without_repetitions;
-use crate::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 
 /// Families that one database can name.
 const FAMILIES_MAX: usize = 1 << 16;

@@ -11,9 +11,9 @@ use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Result};
 use vfs::{IoClass, Vfs};
 
+use crate::api::db::Db;
 use crate::config::objects::only_if_unsupported;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, unknown_name};
-use crate::db::Db;
 
 mod databases;
 mod describe;

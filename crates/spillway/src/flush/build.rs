@@ -8,12 +8,12 @@ use base::extend::FlushWay;
 use base::metrics::{Histogram, Ticker, record, tick};
 use base::note;
 
-use crate::context::Context;
+use crate::core::context::Context;
 use crate::flush::job::FlushPlan;
 use crate::flush::{convert, rewrite};
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::{FileMeta, TableFile};
-use crate::work::LevelWork;
+use crate::version::work::LevelWork;
 
 /// A table that no version names yet.
 pub(crate) struct BuiltTable {

@@ -22,13 +22,13 @@ use table::{ConvertConfig, ConvertedTable, Table, TableContext, TableSummary};
 use vfs::{AppendFile, IfExists, IoClass, RandomFile};
 
 use crate::compaction::output::{FamilyRules, bounds};
-use crate::context::Context;
+use crate::core::context::Context;
 use crate::flush::build::BuiltTable;
-use crate::flush::images;
 use crate::flush::job::FlushPlan;
-use crate::meter::MeteredFile;
+use crate::queue::images;
+use crate::read::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
-use crate::write::value_logs::ValueLogs;
+use crate::wal::value_logs::ValueLogs;
 
 /// Makes a table of the plan's one memtable, which holds something, and whose writers are done.
 ///

@@ -9,20 +9,20 @@ use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
-use crate::caught::caught;
-use crate::context::Context;
+use crate::background::caught::caught;
+use crate::commit::pipeline::LogPosition;
 use crate::core::Core;
-use crate::family::Family;
+use crate::core::context::Context;
+use crate::core::family::Family;
+use crate::core::install::Change;
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
 use crate::flush::job::{FlushPlan, memtable_bytes};
-use crate::ingest::queued::QueuedIngest;
-use crate::install::Change;
+use crate::queue::ingest::QueuedIngest;
+use crate::queue::memory::Charge;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::table_file::FileMeta;
-use crate::write::memory::Charge;
-use crate::write::pipeline::LogPosition;
 
 /// Runs whose memtables hold less are all built on the thread that wants them: handing one over costs more.
 const HANDED_OVER_BYTES_MIN: usize = 256 << 10;

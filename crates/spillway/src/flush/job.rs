@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use base::{FamilyId, SeqNo};
 
+use crate::core::family::Family;
 use crate::core::{Core, FamilyState, State};
-use crate::family::Family;
-use crate::flush::flushable::Flushable;
-use crate::ingest::queued::QueuedIngest;
+use crate::queue::flushable::Flushable;
+use crate::queue::ingest::QueuedIngest;
 use crate::version::version::Version;
 
 /// Ingests that are linked at once, at the most, and entries of a flush that has any: where all their tables end in level 0,

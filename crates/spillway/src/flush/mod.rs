@@ -2,14 +2,8 @@
 
 pub(crate) mod build;
 pub(crate) mod convert;
-pub mod flushable;
 pub(crate) mod group;
-pub mod held;
-pub mod images;
 pub(crate) mod job;
 pub(crate) mod later;
 pub(crate) mod progress;
-pub mod rebased;
-pub(crate) mod restored;
 pub(crate) mod rewrite;
-pub mod ways;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use base::{Result, SeqNo};
 
+use crate::core::family::Family;
 use crate::core::{Core, FamilyState, holds};
-use crate::family::Family;
-use crate::flush::flushable::Flushable;
-use crate::ingest::queued::QueuedIngest;
+use crate::queue::flushable::Flushable;
+use crate::queue::ingest::QueuedIngest;
 use crate::version::edit::VersionEdit;
 
 /// Linked ingests that are listed before T is made to pass them: recovery reads the list, and so does every new MANIFEST.

@@ -10,7 +10,7 @@ use vfs::IoClass;
 
 use crate::compaction::entries::{EntryRules, EntryStream};
 use crate::compaction::output::{FamilyRules, OutputRules, Outputs};
-use crate::context::Context;
+use crate::core::context::Context;
 use crate::flush::job::FlushPlan;
 use crate::read::level::UserBounds;
 use crate::read::merging::MergingCursor;

@@ -15,13 +15,12 @@ use base::options::{DbOptions, InfoLogLevel};
 use parking_lot::{Mutex, ReentrantMutex};
 use vfs::Vfs;
 
+use crate::background::caught::caught_panic;
 use crate::background::{Signal, as_away};
-use crate::caught::caught_panic;
-use crate::context::Context;
+use crate::core::context::Context;
 use crate::info_log::file::LogFile;
 use crate::info_log::line::{Line, thread_number};
 
-mod dump;
 mod file;
 mod line;
 pub(crate) mod names;

@@ -9,9 +9,9 @@ use super::options::{IngestOptions, IngestRequest};
 use super::prepare::PreparedIngest;
 use super::progress::IngestProgress;
 use super::report::IngestReport;
-use crate::db::Db;
-use crate::family::Family;
-use crate::write::batch::WriteBatch;
+use crate::api::db::Db;
+use crate::commit::batch::WriteBatch;
+use crate::core::family::Family;
 
 impl Db {
     /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and [`commit_ingest`](Self::commit_ingest)

@@ -8,12 +8,12 @@ use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
 use super::placement::overlapping;
 use super::prepare::PreparedIngest;
-use super::record::{FamilyIngest, numbered};
-use crate::compaction::Span;
+use crate::core::family::Family;
+use crate::core::install::Change;
 use crate::core::{Core, FamilyState};
-use crate::family::Family;
-use crate::install::Change;
+use crate::queue::ingest_record::{FamilyIngest, numbered};
 use crate::version::edit::VersionEdit;
+use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
 
 /// Spans of last levels that nothing else comes into meanwhile.

@@ -12,7 +12,7 @@ use vfs::{IfExists, IoClass, RandomFile, SharedFile, Vfs};
 use super::options::{FileChecksum, IngestOptions};
 use super::progress::FileProgress;
 use super::source::{MadeFile, Source, changed};
-use crate::staging::read_blocks;
+use crate::background::staging::read_blocks;
 
 /// The one checksum of whole files there is: RocksDB's name for crc32c, big-endian.
 const CRC32C: &str = "FileChecksumCrc32c";

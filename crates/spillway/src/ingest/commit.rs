@@ -12,23 +12,23 @@ use base::{Error, FamilyId, Result, SeqNo};
 use log::{PAYLOAD_BYTES_MAX, RecordKind};
 use smallvec::smallvec;
 
-use super::latch::LatchGuard;
 use super::levels::HeldEntries;
 use super::options::{IngestMode, IngestOptions};
-use super::overlap::Coverage;
 use super::prepare::PreparedIngest;
-use super::queued::QueuedIngest;
-use super::record::{IngestRecord, IngestShape};
 use super::report::IngestReport;
 use super::way::{Flushes, Way};
+use crate::commit::admission::Waiter;
+use crate::commit::batch::{self, WriteBatch};
+use crate::commit::commit::{Commit, Committed};
+use crate::commit::flushables::NewFlushable;
+use crate::commit::latch::LatchGuard;
+use crate::commit::options::WriteOptions;
+use crate::commit::overlap::Coverage;
+use crate::commit::record::{MadeRecord, Record};
 use crate::core::Core;
-use crate::family::Family;
-use crate::write::admission::Waiter;
-use crate::write::batch::{self, WriteBatch};
-use crate::write::commit::{Commit, Committed};
-use crate::write::flushables::NewFlushable;
-use crate::write::options::WriteOptions;
-use crate::write::record::{MadeRecord, Record};
+use crate::core::family::Family;
+use crate::queue::ingest::QueuedIngest;
+use crate::queue::ingest_record::{IngestRecord, IngestShape};
 
 /// An ingest that is about to take numbers.
 struct Ingest {

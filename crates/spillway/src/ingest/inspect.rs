@@ -17,10 +17,10 @@ use vfs::IoClass;
 
 use super::options::IngestOptions;
 use super::progress::FileProgress;
-use super::record::IngestTable;
-use crate::context::Context;
-use crate::family::Family;
-use crate::meter::MeteredFile;
+use crate::core::context::Context;
+use crate::core::family::Family;
+use crate::queue::ingest_record::IngestTable;
+use crate::read::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
 
 /// The version of tables for ingest that have no field for a number.

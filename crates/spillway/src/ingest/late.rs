@@ -13,8 +13,8 @@ use base::tombstone::RangeTombstone;
 use base::{FileNumber, Result};
 
 use crate::core::Core;
-use crate::family::Family;
-use crate::install::Change;
+use crate::core::family::Family;
+use crate::core::install::Change;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
 use crate::version::excise::{self, ExcisePlan, ExciseSpan};

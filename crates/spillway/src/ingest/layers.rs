@@ -2,8 +2,8 @@
 
 use base::UserOrder;
 
-use super::record::IngestTable;
-use crate::compaction::Span;
+use crate::queue::ingest_record::IngestTable;
+use crate::version::span::Span;
 
 /// Tables that do not overlap, ascending.
 struct Layer(Vec<(Span, IngestTable)>);

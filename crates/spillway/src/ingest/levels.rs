@@ -9,14 +9,15 @@ use base::{Error, ErrorKind, Result, SeqNo};
 
 use super::options::IngestOptions;
 use super::placement::{Placement, Probe, TableProbe};
-use super::queued::QueuedIngest;
-use super::record::FamilyIngest;
 use super::way::needs_number;
-use crate::compaction::{Span, compacted_levels};
+use crate::compaction::compacted_levels;
 use crate::core::Core;
-use crate::family::Family;
-use crate::flush::flushable::Flushable;
+use crate::core::family::Family;
 use crate::flush::job::FlushPlan;
+use crate::queue::flushable::Flushable;
+use crate::queue::ingest::QueuedIngest;
+use crate::queue::ingest_record::FamilyIngest;
+use crate::version::span::Span;
 
 /// Times that a place in the last level is sought again because a compaction took it meanwhile.
 const ATTEMPTS_MAX: usize = 8;

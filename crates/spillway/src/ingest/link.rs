@@ -15,17 +15,17 @@ use base::{Error, FileNumber, Result};
 
 use super::late::LateExcise;
 use super::placement::{Cautious, Placed, Placement, TableProbe};
-use super::queued::QueuedIngest;
-use crate::compaction::Span;
-use crate::context::Context;
 use crate::core::Core;
+use crate::core::context::Context;
+use crate::core::install::Change;
 use crate::flush::job::{FlushPlan, is_linked};
 use crate::flush::rewrite;
-use crate::install::Change;
+use crate::queue::ingest::QueuedIngest;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::excise::{self, ExcisePlan, ExciseSpan};
+use crate::version::span::Span;
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use crate::family::Family;
+use crate::core::family::Family;
 
 /// Which of the ways an ingest takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

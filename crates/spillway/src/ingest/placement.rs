@@ -11,7 +11,8 @@ use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
 use super::options::IngestOptions;
-use crate::compaction::{LevelTargets, Span, compacted_levels};
+use crate::compaction::{LevelTargets, compacted_levels};
+use crate::version::span::Span;
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 

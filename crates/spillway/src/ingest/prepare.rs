@@ -15,13 +15,13 @@ use super::inspect::{self, Candidate, Found};
 use super::layers::layers_of;
 use super::options::{FileChecksum, IngestOptions, IngestRequest};
 use super::progress::{FileProgress, IngestProgress, Stops};
-use super::record::{FamilyIngest, IngestShape, IngestTable};
 use super::rewrite;
 use super::source::{self, MadeFile, Outside, Source};
 use crate::background::{Helpers, run_parts};
-use crate::context::Context;
 use crate::core::Core;
-use crate::family::Family;
+use crate::core::context::Context;
+use crate::core::family::Family;
+use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
 
 /// Helpers at the most: what a disk gains from more syncs at once ends about there.
 const HELPERS_MAX: usize = 3;

@@ -9,10 +9,10 @@ use base::note;
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
+use crate::commit::commit::{Committed, LockTimes};
 use crate::core::Core;
-use crate::family::Family;
+use crate::core::family::Family;
 use crate::version::table_file::FileMeta;
-use crate::write::commit::{Committed, LockTimes};
 
 /// The way that an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

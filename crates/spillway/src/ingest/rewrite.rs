@@ -15,11 +15,11 @@ use super::inspect::read_options;
 use super::progress::FileProgress;
 use crate::compaction::entries::{EntryRules, EntryStream};
 use crate::compaction::output::FamilyRules;
-use crate::context::Context;
-use crate::family::Family;
+use crate::core::context::Context;
+use crate::core::family::Family;
+use crate::ingest::table_writer::TableWriter;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
-use crate::table_writer::TableWriter;
 
 /// Entries between two looks at whether the ingest goes on.
 const CHECK_ENTRIES: usize = 256;

@@ -9,7 +9,7 @@ use base::note;
 use base::{Error, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
-use crate::context::{Context, directory_at};
+use crate::core::context::{Context, directory_at};
 
 /// A file that the caller names, as it was when it was first looked at.
 #[derive(Clone, Debug)]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result, SeqNo};
 
-use super::latch::LatchGuard;
 use super::options::{IngestMode, IngestOptions};
-use super::overlap::Coverage;
+use crate::commit::admission::Waiter;
+use crate::commit::flushables::NewFlushable;
+use crate::commit::latch::LatchGuard;
+use crate::commit::overlap::Coverage;
 use crate::core::Core;
-use crate::family::Family;
-use crate::flush::flushable::Flushable;
-use crate::space::Needs;
-use crate::write::admission::Waiter;
-use crate::write::flushables::NewFlushable;
+use crate::core::family::Family;
+use crate::core::space::Needs;
+use crate::queue::flushable::Flushable;
 
 /// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
 const FLUSHES_OUTSIDE_MAX: usize = 3;

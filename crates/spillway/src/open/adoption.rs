@@ -8,8 +8,8 @@ use base::options::{DbOptions, FamilyOptions, OptionsFile};
 use base::{Error, ErrorKind, Result, note};
 use vfs::{IoClass, Vfs};
 
-use crate::db::{OpenOptions, OtherFamilies};
-use crate::replay::row;
+use crate::api::db::{OpenOptions, OtherFamilies};
+use crate::open::replay::row;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 

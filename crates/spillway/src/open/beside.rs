@@ -9,12 +9,12 @@ use base::{Error, FileNumber, Result, SeqNo};
 
 use super::Opening;
 use super::reading::{self, Attempt};
-use crate::context::{Context, log_dir};
+use crate::api::db::OpenOptions;
 use crate::core::FamilyState;
-use crate::db::OpenOptions;
-use crate::family::Family;
+use crate::core::context::{Context, log_dir};
+use crate::core::family::Family;
 use crate::info_log::InfoLog;
-use crate::replay::Replayed;
+use crate::open::replay::Replayed;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::FileType;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};

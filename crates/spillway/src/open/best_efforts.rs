@@ -13,8 +13,8 @@ use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
 use super::log_owner;
-use crate::repair::lost::Lost;
-use crate::replay::row::{self, numbers_in};
+use crate::maintenance::repair::lost::Lost;
+use crate::open::replay::row::{self, numbers_in};
 use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
@@ -132,7 +132,7 @@ fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Reco
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, (own, recovered.log_row), head)?;
     if row.missing.is_empty() {
-        kept.extend(crate::repair::queued_tables(vfs, log_dir, own, recovered)?);
+        kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {
         let of_values: BTreeSet<FileNumber> =
             tables_of(recovered).flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();

@@ -7,9 +7,9 @@ use base::{FileNumber, Result};
 use vfs::Vfs;
 
 use super::log_owner;
-use crate::db::lock_path;
+use crate::api::db::lock_path;
 use crate::info_log::names::Names;
-use crate::replay::row;
+use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover;
 

@@ -7,12 +7,12 @@ use base::options::{DbOptions, FamilyOptions, kept};
 use base::{FamilyId, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 
-use crate::context::Context;
 use crate::core::Core;
-use crate::family::{Family, FamilyParts, MemtableMaker};
+use crate::core::context::Context;
+use crate::core::family::{Family, FamilyParts, MemtableMaker};
+use crate::core::tables::Opener;
+use crate::queue::view::ReadView;
 use crate::read::ReadContext;
-use crate::read::view::ReadView;
-use crate::tables::Opener;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;

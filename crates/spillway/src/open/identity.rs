@@ -7,7 +7,7 @@ use log::DatabaseId;
 use vfs::{IoClass, Vfs};
 
 use super::write_whole;
-use crate::replay::row;
+use crate::open::replay::row;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 

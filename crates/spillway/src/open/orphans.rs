@@ -8,7 +8,7 @@ use log::DatabaseId;
 
 use crate::core::{Core, FamilyState};
 use crate::open::destroy::remove_load_dir;
-use crate::replay::{remove_quietly, row};
+use crate::open::replay::{remove_quietly, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;

@@ -87,9 +87,9 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::db::{Db, OpenOptions};
+    use crate::api::db::{Db, OpenOptions};
+    use crate::commit::options::WriteOptions;
     use crate::read::options::ReadOptions;
-    use crate::write::options::WriteOptions;
 
     fn database() -> (Arc<MemoryVfs>, Db) {
         let vfs = MemoryVfs::new(11);

@@ -21,13 +21,13 @@ use log::Position;
 use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
 use vfs::{IoClass, Vfs};
 
-use crate::context::Context;
 use crate::core::FamilyState;
-use crate::flush::flushable::Flushable;
-use crate::flush::images::LEAVES_VALUES;
-use crate::flush::restored::RestoredMemtable;
+use crate::core::context::Context;
+use crate::queue::flushable::Flushable;
+use crate::queue::images::LEAVES_VALUES;
+use crate::queue::restored::RestoredMemtable;
 use crate::version::file_name::{self, FileType};
-use crate::write::marks;
+use crate::wal::marks;
 
 /// What was found instead of being replayed.
 #[derive(Default)]

@@ -6,9 +6,9 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
 use super::{best_efforts, identity};
-use crate::context::log_dir;
-use crate::db::{DEFAULT_FAMILY, OpenOptions};
-use crate::replay::own_logs;
+use crate::api::db::{DEFAULT_FAMILY, OpenOptions};
+use crate::core::context::log_dir;
+use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;

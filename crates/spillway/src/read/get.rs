@@ -10,8 +10,8 @@ use table::TableReadOptions;
 use super::ReadContext;
 use super::options::ReadOptions;
 use super::search::{Found, Search, Source};
-use super::view::ReadView;
-use crate::flush::flushable::Flushable;
+use crate::queue::flushable::Flushable;
+use crate::queue::view::ReadView;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 

@@ -9,12 +9,12 @@ pub mod get;
 pub mod iterator;
 pub mod level;
 pub mod merging;
+pub(crate) mod meter;
 pub mod multi_get;
 pub mod options;
 pub mod search;
 pub mod snapshot;
 pub mod tombstones;
-pub mod view;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -25,7 +25,7 @@ use base::extend::{MergeOperator, PrefixExtractor};
 use base::metrics::Ticker;
 use base::{Error, InternalOrder, Result};
 
-use crate::meter::Meter;
+use crate::read::meter::Meter;
 
 /// What a read needs to know of a family. Cheap to clone.
 #[derive(Clone)]

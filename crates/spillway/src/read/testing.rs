@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use table::{Properties, Table, TableReadOptions, TableValue, Visit};
 
 use super::ReadContext;
-use super::view::ReadView;
-use crate::flush::flushable::{Flushable, QueuedMemtable};
-use crate::flush::held::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{Flushable, QueuedMemtable};
+use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::queue::view::ReadView;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::purge::PurgeQueue;

@@ -18,12 +18,14 @@ pub mod purge;
 pub mod recover;
 pub mod replay;
 pub mod snapshot;
+pub(crate) mod span;
 pub mod table_file;
 mod table_life;
 pub mod table_store;
 mod tail;
 #[expect(clippy::module_inception, reason = "the folder is named for what it revolves around")]
 pub mod version;
+pub(crate) mod work;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
-use crate::compaction::span::{Span, clean_cut};
+use crate::version::span::{Span, clean_cut};
 use crate::version::table_file::TableFile;
 
 /// Files that a merge within level 0 takes in at least: fewer would be work without fewer files to look at.

@@ -18,7 +18,7 @@ use base::options::{CompressionKind, FamilyOptions};
 pub use self::range::{RangePick, RangeRequest};
 use super::levels::{LevelTargets, compacted_levels, scores};
 use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
-use super::span::{Span, bytes_of};
+use crate::version::span::{Span, bytes_of};
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 

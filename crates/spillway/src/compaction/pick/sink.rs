@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
-use crate::compaction::span::{Span, bytes_of};
+use crate::version::span::{Span, bytes_of};
 use crate::version::table_file::TableFile;
 
 /// Older files are rewritten for a file at least so many times as large as they are together.

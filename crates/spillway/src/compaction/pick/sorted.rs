@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
-use crate::compaction::span::{Span, bytes_of, clean_cut};
 use crate::version::level::ends_before;
+use crate::version::span::{Span, bytes_of, clean_cut};
 use crate::version::table_file::TableFile;
 
 /// Files that one trivial move takes along at most: each costs a few hundred bytes of the edit.

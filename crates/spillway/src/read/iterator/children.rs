@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use base::{Cursor, Result, SeqNo};
 
+use crate::queue::view::ReadView;
 use crate::read::ReadContext;
 use crate::read::level::{LevelCursor, LevelFiles, UserBounds, open_cursor};
 use crate::read::options::ReadOptions;
 use crate::read::tombstones::CoverIndex;
-use crate::read::view::ReadView;
 
 /// Cursors over everything in a view, youngest first. The cover goes by their places.
 pub(super) struct Children {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::metrics::{Histogram, Ticker};
 
 use super::DbIterator;
-use crate::meter::Meter;
+use crate::read::meter::Meter;
 
 /// The ways to move.
 #[derive(Clone, Copy)]

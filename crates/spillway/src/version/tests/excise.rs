@@ -19,7 +19,7 @@ use table::{
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
 use super::*;
-use crate::tables::counted;
+use crate::core::tables::counted;
 use crate::version::builder::VersionBuilder;
 use crate::version::excise::{ExciseSpan, plan};
 use crate::version::file_name::{self, FileType};

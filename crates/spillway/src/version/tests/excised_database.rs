@@ -7,15 +7,15 @@ use vfs::Vfs;
 use vfs::memory::{CrashPolicy, MemoryVfs};
 
 use super::*;
-use crate::check::{CheckOptions, CheckReport, check};
+use crate::api::db::{Db, OpenOptions};
+use crate::commit::options::WriteOptions;
 use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
-use crate::db::{Db, OpenOptions};
-use crate::export::ExportOptions;
-use crate::install::Change;
+use crate::core::install::Change;
+use crate::maintenance::check::{CheckOptions, CheckReport, check};
+use crate::maintenance::export::ExportOptions;
 use crate::read::options::ReadOptions;
 use crate::version::excise::{ExciseSpan, plan};
 use crate::version::file_name::{self, FileType};
-use crate::write::options::WriteOptions;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 

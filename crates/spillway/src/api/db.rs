@@ -1,0 +1,367 @@
+//! The database handle: the public API.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use base::note;
+use base::options::{DbOptions, FamilyOptions};
+use base::{Error, Pinned, Result, SeqNo};
+use parking_lot::Mutex;
+use vfs::{LockGuard, Vfs};
+
+use crate::background::Env;
+use crate::commit::batch::WriteBatch;
+use crate::commit::options::WriteOptions;
+use crate::core::Core;
+use crate::core::family::Family;
+use crate::open::{self, Opened};
+use crate::queue::view::ReadView;
+use crate::read::iterator::DbIterator;
+use crate::read::options::ReadOptions;
+use crate::read::snapshot::Snapshot;
+use crate::read::{get, multi_get};
+
+/// The name of the family that every database has.
+pub const DEFAULT_FAMILY: &str = "default";
+
+/// What becomes of families that exist in the database and are not named at open.
+#[derive(Clone, Default)]
+pub enum OtherFamilies {
+    /// Opening fails and names them, as in RocksDB.
+    #[default]
+    Refuse,
+    /// They are opened with these options; their order of keys and merge operator are looked up by their stored names.
+    OpenWith(Box<FamilyOptions>),
+}
+
+/// How a database is opened.
+#[derive(Clone)]
+pub struct OpenOptions {
+    pub db: DbOptions,
+    /// Families by name, with their options. The default family may be left out: it takes the defaults.
+    pub families: Vec<(String, FamilyOptions)>,
+    pub other_families: OtherFamilies,
+    /// Opens without writing anything; other processes may have the database open.
+    pub read_only: bool,
+    /// With `read_only`: tables and logs of values that are missing or cut short fail the reads that need them, and not the
+    /// open. See [`ReadOptions::skip_damaged`] for reads that go on past them.
+    pub bear_damage: bool,
+    /// Takes over a directory that RocksDB wrote. From then on RocksDB refuses it; `export` leads back.
+    pub adopt_rocksdb: bool,
+    pub vfs: Arc<dyn Vfs>,
+    /// The threads that flush and compact: those of the process unless it is another.
+    pub env: Env,
+    /// Shared by databases that are given the same one; made to each family's options otherwise.
+    pub block_cache: Option<Arc<table::BlockCache>>,
+    /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
+    pub remarks: Vec<String>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            db: DbOptions::default(),
+            families: Vec::new(),
+            other_families: OtherFamilies::default(),
+            read_only: false,
+            bear_damage: false,
+            adopt_rocksdb: true,
+            vfs: vfs::RealVfs::new(),
+            env: Env::default(),
+            block_cache: None,
+            remarks: Vec::new(),
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Creates the database where there is none.
+    pub fn create_if_missing() -> Self {
+        let mut options = OpenOptions::default();
+        options.db.create_if_missing = true;
+        options
+    }
+
+    /// Has the event log tell of what had no effect in the text that these options were read from. The open itself tells of
+    /// options that are kept: those are left out here.
+    pub fn remark_on(&mut self, warnings: &[String]) {
+        let told = open::remarks_on_kept(self);
+        let is_told = |warning: &String| told.iter().any(|told| warning.ends_with(told.as_str()));
+        self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
+    }
+
+    /// Adds a family, or replaces its options.
+    #[must_use]
+    pub fn family(mut self, name: impl Into<String>, options: FamilyOptions) -> Self {
+        let name = name.into();
+        self.families.retain(|(other, _)| *other != name);
+        self.families.push((name, options));
+        self
+    }
+}
+
+/// An open database. Usable from any number of threads; closed when dropped.
+pub struct Db {
+    core: Arc<Core>,
+    lock: Arc<DirectoryLock>,
+}
+
+/// Held from the open to the end of the close.
+pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
+
+impl Db {
+    /// Opens the database in the directory `path`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is not there, or options do not fit it. `Busy`: it is open already. `Corruption`: a file is
+    /// damaged or missing; the error names it.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
+        Db::start(open::open(path.as_ref(), options)?, options)
+    }
+
+    /// The handle of what was opened, with threads to work for it.
+    pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
+        let db = Db { core: opened.core, lock: Arc::new(Mutex::new(opened.lock)) };
+        if !options.read_only {
+            db.core.register(&options.env)?;
+        }
+        db.core.upkeep.raise();
+        db.core.drive_if_inline();
+        Ok(db)
+    }
+
+    /// Stops background work, and releases the directory. What the log holds is not flushed: it is replayed at the next
+    /// open. Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` says otherwise.
+    ///
+    /// A listener may call it on a thread that works for the database: then it returns at once, and the database is closed
+    /// when that job is done.
+    ///
+    /// # Errors
+    /// The first failure; the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        let (core, lock) = (self.core.clone(), self.lock.clone());
+        let close_later = move || {
+            let _ = core.close(&lock); // told to the event log
+        };
+        match self.core.state_changed.registration() {
+            Some(registration) if registration.defer(close_later) => Ok(()),
+            _ => self.core.close(&self.lock),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.core.context.dir
+    }
+
+    pub fn options(&self) -> &DbOptions {
+        &self.core.context.options
+    }
+
+    /// The id that IDENTITY and the tables' properties hold.
+    pub fn identity(&self) -> &str {
+        &self.core.context.db_id
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The family that every database has.
+    pub fn default_family(&self) -> Arc<Family> {
+        self.family(DEFAULT_FAMILY).expect("the default family cannot be dropped")
+    }
+
+    /// The open family of that name.
+    pub fn family(&self, name: &str) -> Option<Arc<Family>> {
+        self.core.families.load().by_name(name).cloned()
+    }
+
+    /// All open families, by id.
+    pub fn families(&self) -> Vec<Arc<Family>> {
+        self.core.families.load().iter().cloned().collect()
+    }
+
+    /// Applies a batch atomically. Returns the last sequence number it took.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait, and was asked not to.
+    /// `ReadOnly`: the database does not take writes; the message says why. `Io`: the log failed, and with it the
+    /// database's ability to write.
+    pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
+        self.core.write_counted(batch, options)
+    }
+
+    /// Writes one change; errors as of [`write`](Self::write).
+    pub fn put(&self, family: &Family, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family, options, |batch| batch.put(family.id(), key, value))
+    }
+
+    pub fn delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family, options, |batch| batch.delete(family.id(), key))
+    }
+
+    /// See [`WriteBatch::single_delete`].
+    pub fn single_delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family, options, |batch| batch.single_delete(family.id(), key))
+    }
+
+    /// Deletes `[start, end)`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `start` comes after `end`.
+    pub fn delete_range(&self, family: &Family, start: &[u8], end: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family, options, |batch| batch.delete_range(family.id(), start, end))
+    }
+
+    /// Adds an operand, to be combined by the family's merge operator when the key is read.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family has no merge operator.
+    pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family, options, |batch| batch.merge(family.id(), key, operand))
+    }
+
+    /// Writes a batch of one change, in memory that the thread keeps.
+    fn write_one(&self, family: &Family, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
+        family.check_home(&self.core.context)?;
+        thread_local! {
+            static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
+        }
+        /// A batch larger than this is not kept.
+        const KEPT_BYTES_MAX: usize = 64 << 10;
+        let mut batch = BATCH.try_with(std::cell::Cell::take).ok().flatten().unwrap_or_default();
+        batch.clear();
+        add(&mut batch);
+        let written = self.write(&batch, options);
+        if batch.len() <= KEPT_BYTES_MAX {
+            let _ = BATCH.try_with(|kept| kept.set(Some(batch))); // a thread that ends keeps nothing
+        }
+        written.map(drop)
+    }
+
+    /// The value of a key, or `None`. Values from tables are not copied: they pin their block while they live.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped. `InvalidArgument`: the family or the
+    /// snapshot is another database's.
+    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Pinned>> {
+        self.check_readable(family, options)?;
+        let (view, seq) = self.point_in_time(family, options);
+        let context = family.read_context();
+        let look_up = || get::get(&view, context, key, seq, options);
+        let found = match &context.meter {
+            Some(meter) => meter.get(look_up)?,
+            None => look_up()?,
+        };
+        Ok(found.value)
+    }
+
+    /// The values of many keys of one family, in the order asked for.
+    pub fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<Pinned>>>> {
+        self.check_readable(family, options)?;
+        let (view, seq) = self.point_in_time(family, options);
+        let context = family.read_context();
+        let look_up = || multi_get::multi_get(&view, context, keys, seq, options);
+        let results = match &context.meter {
+            Some(meter) => meter.multi_get(look_up),
+            None => look_up(),
+        };
+        Ok(results.into_iter().map(|result| result.map(|found| found.value)).collect())
+    }
+
+    /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,
+    /// and can outlive the handle.
+    pub fn iter(&self, family: &Family, options: &ReadOptions) -> Result<DbIterator> {
+        self.check_readable(family, options)?;
+        let (view, seq) = self.point_in_time(family, options);
+        DbIterator::new(Guard::into_inner(view), seq, family.read_context(), options)
+    }
+
+    /// Keeps the present state readable, until the last clone of the snapshot is dropped.
+    pub fn snapshot(&self) -> Snapshot {
+        let now_s = self.core.context.vfs.unix_time_us() / 1_000_000;
+        self.core.snapshots.acquire(now_s, || self.core.pipeline.visible())
+    }
+
+    /// A view of a family and the number to read it at (V1): the view is taken first, then the number, and the view must
+    /// still stand, or a write at that number might be in a memtable that the view does not have.
+    fn point_in_time(&self, family: &Family, options: &ReadOptions) -> (Guard<Arc<ReadView>>, SeqNo) {
+        if let Some(snapshot) = &options.snapshot {
+            return (family.view(), snapshot.seq());
+        }
+        loop {
+            let view = family.view();
+            let seq = self.core.pipeline.visible();
+            if Arc::ptr_eq(&view, &family.view()) {
+                return (view, seq);
+            }
+        }
+    }
+
+    fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
+        if self.core.is_closing() {
+            return Err(Error::closed("the database is closed"));
+        }
+        if options.snapshot.as_ref().is_some_and(|snapshot| !self.core.snapshots.has(snapshot)) {
+            return Err(Error::invalid_argument("the snapshot is of another database").at_path(self.path()));
+        }
+        self.core.check_family(family)
+    }
+
+    /// The number at or below which everything can be read.
+    pub fn latest_sequence_number(&self) -> SeqNo {
+        self.core.pipeline.visible()
+    }
+
+    /// Makes everything acknowledged so far survive power loss.
+    ///
+    /// # Errors
+    /// `Io`, sticky (D4).
+    pub fn sync_log(&self) -> Result<()> {
+        self.core.check_writable()?;
+        let target = self.core.pipeline.published_log();
+        self.core.sync_for_caller(target).map(drop)
+    }
+
+    /// The names of the families in the database at `path`, which need not be open.
+    pub fn list_families(path: impl AsRef<Path>, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {
+        open::list_families(path.as_ref(), vfs)
+    }
+
+    /// Deletes the database at `path`: every file in it that is a database's, and the directory if that empties it.
+    /// `wal_dir` is where its logs lie, if elsewhere.
+    ///
+    /// # Errors
+    /// `Busy`: it is open. Other files are left alone.
+    pub fn destroy(path: impl AsRef<Path>, wal_dir: Option<&Path>, vfs: &Arc<dyn Vfs>) -> Result<()> {
+        open::destroy(path.as_ref(), wal_dir, "", vfs)
+    }
+
+    /// As [`destroy`](Self::destroy), with the directories that options name: `wal_dir`, and `db_log_dir` for event logs.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn destroy_by(path: impl AsRef<Path>, options: &DbOptions, vfs: &Arc<dyn Vfs>) -> Result<()> {
+        let wal_dir = Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
+        open::destroy(path.as_ref(), wal_dir, &options.db_log_dir, vfs)
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            note::error!(%error, path = %self.path().display(), "closing the database failed");
+        }
+    }
+}
+
+/// The path of a database's lock file.
+pub(crate) fn lock_path(dir: &Path) -> PathBuf {
+    dir.join("LOCK")
+}

@@ -1,0 +1,212 @@
+//! What a database tells about itself: properties under RocksDB's names, levels, files, sizes, statistics.
+//!
+//! Numbers are read one after the other, without stopping anybody: two of them may be of different instants.
+
+mod cache;
+mod properties;
+mod stats;
+mod tables;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::key::{self, SEEK_KIND};
+use base::metrics::Statistics;
+use base::{FileNumber, Result, SeqNo, key::append};
+use table::Properties;
+
+use crate::api::db::Db;
+use crate::commit::stall::StallCause;
+use crate::compaction::levels::{LevelTargets, scores};
+use crate::core::Core;
+use crate::core::family::Family;
+use crate::core::flush_ways::FlushReport;
+use crate::ingest::IngestWaitReport;
+use crate::version::level::overlaps;
+use crate::version::table_file::TableFile;
+
+pub use self::properties::property_names;
+pub(crate) use self::stats::{ToldDatabase, ToldFamily};
+
+/// One level of a family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelReport {
+    pub level: usize,
+    pub files: usize,
+    pub bytes: u64,
+    /// What the level may have before it is compacted; `None` for level 0, which goes by its number of files, and for
+    /// levels that are to stay empty.
+    pub target_bytes: Option<u64>,
+    /// How urgently it wants to be compacted: due from 1 on. `None` for the last level.
+    pub score: Option<f64>,
+}
+
+/// A table of the present version, or one that was ingested and has no level yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveFile {
+    pub family: String,
+    /// 0 for a table without a level.
+    pub level: usize,
+    /// The table was ingested, and a flush is yet to give it a level.
+    pub is_queued: bool,
+    pub number: FileNumber,
+    /// The file that the table lies in.
+    pub path: PathBuf,
+    /// Bytes of the file; of a virtual table its share of them, about.
+    pub bytes: u64,
+    /// Entries and, among them, deletions, as the file's properties say; 0 where they could not be read.
+    pub entries: u64,
+    pub deletions: u64,
+    /// Only a part of the file counts, the one between the keys below; other tables can lie in it too.
+    pub is_virtual: bool,
+    /// User keys, both inclusive, save for a range tombstone's end.
+    pub smallest: Vec<u8>,
+    pub largest: Vec<u8>,
+    pub smallest_seq: SeqNo,
+    pub largest_seq: SeqNo,
+}
+
+/// What writers waited for, since the database was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StallReport {
+    pub cause: StallCause,
+    pub waits: u64,
+    pub micros: u64,
+}
+
+impl Db {
+    /// A property as text; `None` for a name that is not one ([`property_names`]), and for another database's family.
+    pub fn property(&self, family: &Family, name: &str) -> Option<String> {
+        family.check_home(&self.core().context).ok()?;
+        properties::text(self.core(), family, name)
+    }
+
+    /// A property that is one number; `None` for a name that is not one of those, and for another database's family.
+    pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
+        family.check_home(&self.core().context).ok()?;
+        properties::number(self.core(), family, name)
+    }
+
+    /// Counters and distributions, where the option `statistics` asks for them.
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.core().context.statistics.clone()
+    }
+
+    /// The family's levels, level 0 first; none of another database's family.
+    pub fn levels(&self, family: &Family) -> Vec<LevelReport> {
+        if family.check_home(&self.core().context).is_err() {
+            return Vec::new();
+        }
+        levels_of(self.core(), family)
+    }
+
+    /// Every table of every family, those included that were ingested and have no level yet.
+    pub fn live_files(&self) -> Vec<LiveFile> {
+        let of_family = |family: &Arc<Family>| {
+            let view = family.view_full();
+            let file = |level: usize, table: &Arc<TableFile>| {
+                LiveFile::of(family, level, table, self.core().context.table_path(table.meta.physical_number()))
+            };
+            let placed = view.version.all_files().map(|(level, table)| file(level, table));
+            let queued = view.queued_tables().map(|table| LiveFile { is_queued: true, ..file(0, table) });
+            placed.chain(queued).collect::<Vec<_>>()
+        };
+        self.families().iter().flat_map(of_family).collect()
+    }
+
+    /// About how many bytes of tables hold the keys of each range `[start, end)`, tables included that were ingested and have no
+    /// level yet.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: an index could not be read.
+    pub fn approximate_sizes(&self, family: &Family, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        self.core().check_family(family)?;
+        let view = family.view_full();
+        let mut sizes = Vec::with_capacity(ranges.len());
+        for (start, end) in ranges {
+            let mut bytes = 0;
+            for level in 0..view.version.num_levels() {
+                for file in view.version.overlapping(level, Some(start), Some(end)) {
+                    bytes += bytes_between(&file, start, end)?;
+                }
+            }
+            let reaches = |file: &&Arc<TableFile>| overlaps(&family.order().user, &file.meta, Some(start), Some(end));
+            for file in view.queued_tables().filter(reaches) {
+                bytes += bytes_between(file, start, end)?;
+            }
+            sizes.push(bytes);
+        }
+        Ok(sizes)
+    }
+
+    /// Waits of writers by cause, causes without any included.
+    pub fn stalls(&self) -> Vec<StallReport> {
+        let counts = self.core().stall.counts().into_iter();
+        counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+
+    /// How many flushes went which way.
+    pub fn flushes(&self) -> FlushReport {
+        self.core().context.flushes.report()
+    }
+
+    /// How long writers waited because of ingests.
+    pub fn ingest_waits(&self) -> IngestWaitReport {
+        self.core().ingest_waits.report()
+    }
+}
+
+impl LiveFile {
+    /// A table of `level` in the file at `path`.
+    pub(crate) fn of(family: &Family, level: usize, table: &TableFile, path: PathBuf) -> LiveFile {
+        LiveFile {
+            entries: counted(table, |properties| properties.entries),
+            deletions: counted(table, |properties| properties.deletions),
+            family: family.name().to_owned(),
+            level,
+            is_queued: false,
+            number: table.number(),
+            path,
+            bytes: table.meta.file_bytes,
+            is_virtual: table.meta.is_virtual(),
+            smallest: table.smallest_user_key().to_vec(),
+            largest: table.largest_user_key().to_vec(),
+            smallest_seq: table.meta.smallest_seq,
+            largest_seq: table.meta.largest_seq,
+        }
+    }
+}
+
+fn counted(file: &TableFile, count: fn(&Properties) -> u64) -> u64 {
+    file.with(|table| Ok(count(table.properties()))).unwrap_or(0)
+}
+
+fn levels_of(core: &Core, family: &Family) -> Vec<LevelReport> {
+    let (version, options) = (family.view_full().version.clone(), family.options());
+    let targets = LevelTargets::of(&version, &options);
+    let state = core.state.lock();
+    let running = state.families.get(&family.id()).map(|family| &family.compactions);
+    let scores = running.map(|running| scores(&version, &options, &targets, running)).unwrap_or_default();
+    drop(state);
+    let level = |level: usize| LevelReport {
+        level,
+        files: version.level(level).len(),
+        bytes: version.level_bytes(level),
+        target_bytes: Some(targets.max_bytes(level)).filter(|&bytes| level > 0 && bytes < u64::MAX),
+        score: scores.iter().find(|(of, _)| *of == level).map(|(_, score)| *score),
+    };
+    (0..version.num_levels()).map(level).collect()
+}
+
+fn bytes_between(file: &TableFile, start: &[u8], end: &[u8]) -> Result<u64> {
+    let target = |user_key: &[u8]| {
+        let mut internal = Vec::with_capacity(user_key.len() + key::TRAILER_BYTES);
+        append(&mut internal, user_key, SeqNo::MAX, SEEK_KIND);
+        internal
+    };
+    file.with(|table| {
+        let (from, to) = (table.approximate_offset(&target(start))?, table.approximate_offset(&target(end))?);
+        Ok(to.saturating_sub(from))
+    })
+}

@@ -1,0 +1,256 @@
+//! Which jobs of a database rest: those that nobody waits for, beside callers that sync the log.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::thread;
+
+use base::extend::{Event, EventListener};
+
+use super::*;
+use crate::api::db::DEFAULT_FAMILY;
+use crate::{
+    Db, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, TableWriter, WriteOptions,
+};
+
+/// Somebody who waits says so before that.
+const LOOKS_MAX: u32 = 5_000;
+
+/// Lets no flush go on before somebody waits for it, and counts those that nobody came to wait for.
+#[derive(Default)]
+struct UntilAwaited {
+    pace: OnceLock<Arc<Pace>>,
+    flushes: AtomicU64,
+    in_vain: AtomicU64,
+}
+
+impl EventListener for UntilAwaited {
+    #[expect(clippy::disallowed_methods, reason = "the other thread goes by the system's clock")]
+    fn on_event(&self, event: &Event) {
+        let (Event::FlushBegin { .. }, Some(pace)) = (event, self.pace.get()) else { return };
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        for _ in 0..LOOKS_MAX {
+            if pace.flush_waiters.load(Ordering::Relaxed) > 0 {
+                return;
+            }
+            thread::sleep(MILLISECOND);
+        }
+        self.in_vain.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A database with threads, and what it notes.
+struct World {
+    db: Db,
+    family: Arc<Family>,
+    statistics: Arc<Statistics>,
+}
+
+impl World {
+    fn new(change: impl FnOnce(&mut OpenOptions, &mut FamilyOptions)) -> Self {
+        let vfs = MemoryVfs::new(1);
+        vfs.set_runs_inline(false);
+        let mut options = OpenOptions::create_if_missing();
+        options.vfs = vfs;
+        options.db.statistics = true;
+        let mut family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
+        change(&mut options, &mut family);
+        let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+        let statistics = db.core().context.statistics.clone().unwrap();
+        World { family: db.default_family(), db, statistics }
+    }
+
+    fn pace(&self) -> &Arc<Pace> {
+        &self.db.core().context.pace
+    }
+
+    fn put(&self, key: u32, options: &WriteOptions) {
+        self.db.put(&self.family, &key.to_be_bytes(), &[7; 4 << 10], options).unwrap();
+    }
+
+    /// Until a flush, too: what ends a wait for memory may be a spare that is given up.
+    fn put_until_held_up_and_flushed(&self, cause: &str, options: &WriteOptions) {
+        let waits = || self.db.stalls().iter().find(|stall| stall.cause.name() == cause).unwrap().waits;
+        for key in 1..1000 {
+            self.put(key, options);
+            if waits() > 0 && self.statistics.count(Ticker::FlushWriteBytes) > 0 {
+                return;
+            }
+        }
+        panic!("nothing was ever held up and flushed: {cause}");
+    }
+
+    /// Has the background flush what was written, which nobody waits for.
+    fn flush_unawaited(&self) {
+        self.db.begin_flush(&[&self.family]).unwrap();
+        while !self.db.core().state.lock().families.values().all(|family| family.queue.is_empty()) {
+            thread::yield_now();
+        }
+    }
+
+    /// As if writers had filled two memtables.
+    fn fill_fast(&self) {
+        (0..2).for_each(|_| self.pace().note_replaced(self.db.core().context.vfs.now()));
+    }
+
+    fn rested_us(&self) -> u64 {
+        self.statistics.count(Ticker::BackgroundRestMicros)
+    }
+
+    fn ingest(&self, mode: IngestMode) {
+        let (vfs, file) = (self.db.core().context.vfs.clone(), PathBuf::from("/one.sst"));
+        let mut table = TableWriter::create(vfs, &file, &FamilyOptions::default()).unwrap();
+        table.put(&0u32.to_be_bytes(), b"ingested").unwrap();
+        table.finish().unwrap();
+        let request = IngestRequest::new(self.family.clone(), vec![file]);
+        self.db.ingest_all(&[request], &IngestOptions { mode, ..IngestOptions::default() }).unwrap();
+    }
+}
+
+#[test]
+fn a_database_s_jobs_rest_beside_writers_that_sync() {
+    let rested_us = |write: &WriteOptions, paced: bool| {
+        let world = World::new(|options, _| options.db.pace_background_writes = paced);
+        world.fill_fast();
+        world.put(0, write);
+        world.flush_unawaited();
+        world.rested_us()
+    };
+    assert!(rested_us(&WriteOptions::synced(), true) > 0);
+    assert_eq!(rested_us(&WriteOptions::default(), true), 0, "nobody synced");
+    assert_eq!(rested_us(&WriteOptions::synced(), false), 0, "switched off");
+    let world = World::new(|_, _| {});
+    world.fill_fast();
+    world.put(0, &WriteOptions::default());
+    world.db.sync_log().unwrap();
+    world.flush_unawaited();
+    assert!(world.rested_us() > 0, "a caller synced the log");
+}
+
+#[test]
+fn a_database_s_jobs_rest_beside_slow_writers_once_upkeep_saw_them() {
+    let world = World::new(|_, _| {});
+    world.put(0, &WriteOptions::default());
+    while world.pace().written_us.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
+    }
+    world.flush_unawaited();
+    assert!(world.rested_us() > 0);
+}
+
+#[test]
+fn a_flush_does_not_rest_for_a_sync_of_its_own() {
+    let world = World::new(|_, _| {});
+    world.fill_fast();
+    let other = world.db.create_family("other", FamilyOptions::default()).unwrap();
+    world.db.put(&other, b"key", b"needs the log", &WriteOptions::default()).unwrap();
+    for key in 0..3 {
+        world.put(key, &WriteOptions::default());
+        world.flush_unawaited();
+    }
+    assert!(world.statistics.count(Ticker::WalFileSynced) > 0, "flushes synced the log");
+    assert_eq!(world.rested_us(), 0);
+}
+
+/// Has a flush begin that `wait` comes to wait for, beside synced writes.
+fn check_awaited(
+    name: &str,
+    change: impl FnOnce(&mut OpenOptions, &mut FamilyOptions),
+    wait: impl FnOnce(&World, &WriteOptions),
+) {
+    let held = Arc::new(UntilAwaited::default());
+    let world = World::new(|options, family| {
+        options.db.listeners.push(held.clone());
+        change(options, family);
+    });
+    let _ = held.pace.set(world.pace().clone());
+    let synced = WriteOptions::synced();
+    world.put(0, &synced);
+    wait(&world, &synced);
+    let counts = [&held.flushes, &held.in_vain].map(|count| count.load(Ordering::Relaxed));
+    assert!(counts[0] > 0, "{name}: nothing was flushed");
+    assert_eq!((counts[1], world.rested_us()), (0, 0), "{name}: flushes nobody waited for, and their rests");
+    assert_eq!(world.pace().flush_waiters.load(Ordering::Relaxed), 0, "{name}: nobody waits any more");
+}
+
+#[test]
+fn flushes_that_somebody_waits_for_do_not_rest() {
+    check_awaited("flush", |_, _| {}, |world, _| world.db.flush(&[&world.family]).unwrap());
+    check_awaited("eager", |_, _| {}, |world, synced| world.put(1, &WriteOptions { flush_after: true, ..*synced }));
+    check_awaited("blocking ingest", |_, _| {}, |world, _| world.ingest(IngestMode::Blocking));
+    check_awaited("direct ingest", |_, _| {}, |world, _| world.ingest(IngestMode::Direct));
+    check_awaited(
+        "full queue",
+        |_, family| family.max_write_buffer_number = 2,
+        |world, synced| world.put_until_held_up_and_flushed("memtable-limit", synced),
+    );
+    check_awaited(
+        "memory",
+        |options, family| {
+            family.write_buffer_size = 1 << 20;
+            (options.db.db_write_buffer_size, options.db.allow_stall) = (256 << 10, true);
+        },
+        |world, synced| world.put_until_held_up_and_flushed("memory-limit", synced),
+    );
+    check_awaited(
+        "waiting for compactions",
+        |_, _| {},
+        |world, _| {
+            world.db.begin_flush(&[&world.family]).unwrap();
+            world.db.wait_for_compaction().unwrap();
+        },
+    );
+    check_awaited(
+        "close",
+        |_, _| {},
+        |world, _| {
+            world.db.begin_flush(&[&world.family]).unwrap();
+            while world.db.core().state.lock().flushes_running == 0 {
+                thread::yield_now();
+            }
+            world.db.close().unwrap();
+        },
+    );
+}
+
+#[test]
+fn jobs_go_on_without_rests_once_three_compactions_wait() {
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = MemoryVfs::new(1);
+    let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
+    let three = 3 * family.level0_file_num_compaction_trigger;
+    let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+    let family = db.default_family();
+    for flushed in 1..=three + 1 {
+        db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
+        db.flush(&[&family]).unwrap();
+        let is_behind = db.core().context.pace.is_behind.load(Ordering::Relaxed);
+        assert_eq!(is_behind, flushed >= three, "after {flushed} flushes");
+    }
+    db.close().unwrap();
+}
+
+#[test]
+fn compactions_rest_the_shorter_the_more_tables_wait_in_level_0_or_bytes_in_all() {
+    let mut options = OpenOptions::create_if_missing();
+    options.vfs = MemoryVfs::new(1);
+    let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
+    let base_bytes = family.max_bytes_for_level_base;
+    let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+    let (core, family) = (db.core(), db.default_family());
+    let rests = || core.context.pace.compaction_rests.load(Ordering::Relaxed);
+    let rests_with = |pending: u64| {
+        let mut state = core.state.lock();
+        state.families.values_mut().for_each(|family| family.pending_compaction_bytes = pending);
+        core.refresh_pace(&state);
+        rests()
+    };
+    let by_bytes = [0, base_bytes / 2, base_bytes, 2 * base_bytes, 9 * base_bytes].map(rests_with);
+    assert_eq!(by_bytes, [8, 7, 5, 2, 2]);
+    let by_tables = [1, 2, 3, 4, 5].map(|_| {
+        db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
+        db.flush(&[&family]).unwrap();
+        rests()
+    });
+    assert_eq!(by_tables, [7, 5, 4, 2, 2]);
+    db.close().unwrap();
+}

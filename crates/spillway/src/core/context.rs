@@ -1,0 +1,147 @@
+//! What a running job may use of the database: nothing that a lock guards.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::extend::{Event, Listeners};
+use base::metrics::Statistics;
+use base::note;
+use base::options::DbOptions;
+use base::{FileNumber, Result};
+use vfs::{FileIdentity, Vfs};
+
+use crate::background::as_away;
+use crate::background::caught::caught_panic;
+use crate::background::pace::Pace;
+use crate::background::tasks::Tasks;
+use crate::core::flush_ways::FlushCounts;
+use crate::info_log::InfoLog;
+use crate::queue::flushable::QueuedMemtable;
+use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::read::meter::Meter;
+use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogLives;
+use crate::version::table_file::FileMeta;
+use crate::wal::value_logs::ValueLogs;
+
+/// Gives out file numbers, each once.
+pub struct FileNumbers(AtomicU64);
+
+impl FileNumbers {
+    pub fn starting_at(next: FileNumber) -> Self {
+        FileNumbers(AtomicU64::new(next.0))
+    }
+
+    /// A number that nothing has or will have.
+    pub fn take(&self) -> FileNumber {
+        FileNumber(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number after every one given out so far.
+    pub fn peek(&self) -> FileNumber {
+        FileNumber(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The database's surroundings: shared by every job and every thread, changed by none.
+pub struct Context {
+    pub vfs: Arc<dyn Vfs>,
+    pub dir: PathBuf,
+    /// Which directories are the database's, whatever names they have.
+    pub own_dirs: Vec<FileIdentity>,
+    pub options: DbOptions,
+    pub numbers: Arc<FileNumbers>,
+    pub memtable_ids: AtomicU64,
+    pub memtables: MemtableMaking,
+    /// What `memtables` hands its background work to.
+    pub tasks: Arc<Tasks>,
+    /// Which logs there are, and who needs them.
+    pub logs: Arc<LogLives>,
+    pub statistics: Option<Arc<Statistics>>,
+    /// How fast jobs write tables.
+    pub pace: Arc<Pace>,
+    pub flushes: FlushCounts,
+    pub listeners: Listeners,
+    pub info_log: Arc<InfoLog>,
+    /// The database's id, as in the file IDENTITY.
+    pub db_id: String,
+    /// Twenty base-36 characters, new at every open; with the file's number they make tables' unique ids.
+    pub session_id: String,
+    /// A job failed to sync the directory: names that others made may be lost with its own (D4).
+    pub dir_sync_failed: AtomicBool,
+}
+
+impl Context {
+    pub fn table_path(&self, number: FileNumber) -> PathBuf {
+        self.dir.join(file_name::format(FileType::Table, number))
+    }
+
+    /// Makes the names of a job's tables survive a power loss.
+    pub fn sync_dir(&self) -> Result<()> {
+        self.vfs.sync_dir(&self.dir).inspect_err(|_| self.dir_sync_failed.store(true, Ordering::Release))
+    }
+
+    pub fn has_failed_to_sync_dir(&self) -> bool {
+        self.dir_sync_failed.load(Ordering::Acquire)
+    }
+
+    /// Deletes tables that do not count and are not going to: nothing names them. Left for the next open where that fails.
+    pub fn discard_tables<'a>(&self, tables: impl IntoIterator<Item = &'a FileMeta>) {
+        for table in tables {
+            if let Err(error) = self.vfs.remove_file(&self.table_path(table.number)) {
+                note::warn!(%error, "cannot delete a table that does not count");
+            }
+        }
+    }
+
+    /// The directory of the log files.
+    pub fn log_dir(&self) -> PathBuf {
+        log_dir(&self.dir, &self.options)
+    }
+
+    /// Wraps a memtable for a family's queue.
+    pub fn queue_memtable(&self, memtable: HeldMemtable) -> Arc<QueuedMemtable> {
+        let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
+        let conversion = memtable.conversion().filter(|_| self.options.memtable_as_log_index);
+        let value_logs = conversion
+            .and_then(|conversion| conversion.reference_form())
+            .map(|form| ValueLogs::new(form, self.logs.clone()));
+        let concurrent = self.options.allow_concurrent_memtable_write;
+        QueuedMemtable::new(id, memtable, concurrent, value_logs)
+    }
+
+    /// `None` where no statistics are kept.
+    pub fn meter(&self) -> Option<Arc<Meter>> {
+        self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
+    }
+
+    /// Tells the listeners. Called off every lock. What one of them does wrong changes nothing of what it is told.
+    pub fn notify(&self, event: &Event) {
+        for listener in &self.listeners {
+            if let Err(error) = caught_panic("a listener", || as_away(|| listener.on_event(event))) {
+                note::error!(%error, ?event, "the database goes on");
+            }
+        }
+    }
+}
+
+/// Which directories are a database's: its own, and that of its logs where there is one.
+pub(crate) fn own_dirs(vfs: &dyn Vfs, dir: &Path, options: &DbOptions) -> Result<Vec<FileIdentity>> {
+    let mut own = vec![directory_at(vfs, dir)?];
+    match directory_at(vfs, &log_dir(dir, options)) {
+        Ok(logs) if !own.contains(&logs) => own.push(logs),
+        Err(error) if !error.is_not_found() => return Err(error),
+        _ => {}
+    }
+    Ok(own)
+}
+
+/// Which directory a path leads to, links followed: those in the middle of a path always are.
+pub(crate) fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
+    Ok(vfs.metadata(&path.join("."))?.identity)
+}
+
+pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
+    if options.wal_dir.is_empty() { dir.to_owned() } else { PathBuf::from(&options.wal_dir) }
+}

@@ -1,0 +1,397 @@
+//! A column family: what every thread that reads or writes it shares.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use arc_swap::{ArcSwap, Guard};
+use base::options::FamilyOptions;
+use base::{Error, FamilyId, InternalOrder, Result};
+use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
+use parking_lot::Mutex;
+
+use crate::api::report::ToldFamily;
+use crate::core::context::Context;
+use crate::queue::flushable::QueuedMemtable;
+use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::queue::view::ReadView;
+use crate::read::ReadContext;
+use crate::version::table_store::TableStore;
+use crate::version::version::{LEVELS_MAX, Version};
+use crate::version::work::FamilyWork;
+
+/// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database is
+/// closed, and harmless after.
+pub struct Family {
+    id: FamilyId,
+    name: String,
+    /// The database that it is of.
+    home: Weak<Context>,
+    order: InternalOrder,
+    options: ArcSwap<FamilyOptions>,
+    /// Held by whoever changes the options: a leaf lock.
+    changing: Mutex<()>,
+    maker: MemtableMaker,
+    tables: Arc<TableStore>,
+    read: ReadContext,
+    view: ArcSwap<ReadView>,
+    /// The id of the memtable that writes go to. Changes under the commit lock only, so that whoever holds it knows which
+    /// memtable the numbers it gives out belong to; the view may be shown a little later that has it.
+    mutable_id: AtomicU64,
+    /// The option of that name, where every write can look at it for nothing.
+    eager_flush: AtomicBool,
+    dropped: AtomicBool,
+    /// Writes went to a memtable and to no log, at some time since the family was opened.
+    unlogged: AtomicBool,
+    /// Writers that wait for one of the family's memtables to be flushed.
+    waiting_writers: AtomicUsize,
+    /// Ingested tables by the level that they were given, since the family was opened.
+    tables_placed: [AtomicU64; LEVELS_MAX],
+    /// What jobs have done.
+    work: FamilyWork,
+    /// What `rocksdb.stats` told last. A leaf lock.
+    told: Mutex<ToldFamily>,
+    /// How many views there were.
+    views_made: AtomicU64,
+    /// Versions that somebody holds, and some that nobody does any more. A leaf lock.
+    versions: Mutex<Vec<Weak<Version>>>,
+}
+
+/// A writer's wait; ends when it is dropped.
+pub(crate) struct WriterWait<'a>(&'a Family);
+
+impl Drop for WriterWait<'_> {
+    fn drop(&mut self) {
+        self.0.waiting_writers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a family is made of when it is opened or created.
+pub(crate) struct FamilyParts {
+    pub home: Weak<Context>,
+    pub id: FamilyId,
+    pub name: String,
+    pub options: FamilyOptions,
+    pub maker: MemtableMaker,
+    pub tables: Arc<TableStore>,
+    pub read: ReadContext,
+    pub view: ReadView,
+}
+
+/// # Errors
+/// `InvalidArgument`: no family can be made by that name, in RocksDB neither.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() { Err(Error::invalid_argument("the name of a column family cannot be empty")) } else { Ok(()) }
+}
+
+impl Family {
+    pub(crate) fn new(parts: FamilyParts) -> Arc<Family> {
+        let versions = Mutex::new(vec![Arc::downgrade(&parts.view.version)]);
+        Arc::new(Family {
+            id: parts.id,
+            name: parts.name,
+            home: parts.home,
+            order: InternalOrder::new(parts.options.order.clone()),
+            eager_flush: AtomicBool::new(parts.options.eager_flush),
+            options: ArcSwap::from_pointee(parts.options),
+            changing: Mutex::new(()),
+            maker: parts.maker,
+            tables: parts.tables,
+            read: parts.read,
+            mutable_id: AtomicU64::new(parts.view.mutable.id()),
+            view: ArcSwap::from_pointee(parts.view),
+            dropped: AtomicBool::new(false),
+            unlogged: AtomicBool::new(false),
+            waiting_writers: AtomicUsize::new(0),
+            tables_placed: [const { AtomicU64::new(0) }; LEVELS_MAX],
+            work: FamilyWork::default(),
+            told: Mutex::default(),
+            views_made: AtomicU64::new(1),
+            versions,
+        })
+    }
+
+    pub fn id(&self) -> FamilyId {
+        self.id
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The options as they are now; some can change while the database is open.
+    pub fn options(&self) -> Arc<FamilyOptions> {
+        self.options.load_full()
+    }
+
+    /// Replaces the options by what `change` makes of them; one change after another, so that none is lost.
+    ///
+    /// # Errors
+    /// Those of `change`: the options are as they were.
+    pub(crate) fn change_options(&self, change: impl FnOnce(&mut FamilyOptions) -> Result<()>) -> Result<()> {
+        let _changing = self.changing.lock();
+        let mut options = (*self.options()).clone();
+        change(&mut options)?;
+        self.eager_flush.store(options.eager_flush, Ordering::Relaxed);
+        self.options.store(Arc::new(options));
+        Ok(())
+    }
+
+    /// Whether each write ends with the flush of what it wrote to this family.
+    #[inline]
+    pub(crate) fn flushes_eagerly(&self) -> bool {
+        self.eager_flush.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn order(&self) -> &InternalOrder {
+        &self.order
+    }
+
+    pub(crate) fn tables(&self) -> &Arc<TableStore> {
+        &self.tables
+    }
+
+    pub(crate) fn read_context(&self) -> &ReadContext {
+        &self.read
+    }
+
+    /// The family at this instant (V1).
+    #[inline]
+    pub(crate) fn view(&self) -> Guard<Arc<ReadView>> {
+        let view = self.view.load();
+        if view.successor().is_none() { view } else { self.newest_from(view) }
+    }
+
+    /// Follows a view to the one that came after it.
+    #[cold]
+    fn newest_from(&self, mut view: Guard<Arc<ReadView>>) -> Guard<Arc<ReadView>> {
+        while let Some(next) = view.successor() {
+            view = match next.upgrade() {
+                Some(next) => Guard::from_inner(next),
+                None => {
+                    let now = self.view.load();
+                    if Arc::ptr_eq(&now, &view) {
+                        return now; // the family was dropped before it came to that
+                    }
+                    now
+                }
+            };
+        }
+        view
+    }
+
+    pub(crate) fn view_full(&self) -> Arc<ReadView> {
+        Guard::into_inner(self.view())
+    }
+
+    /// Replaces the view; returns the old one, to be dropped off every lock. Called under the state lock. Looks at what every
+    /// thread is reading: some microseconds.
+    #[must_use = "dropping a view can free memtables: do it off the locks"]
+    pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
+        self.views_made.fetch_add(1, Ordering::Relaxed);
+        self.note_version(&view.version);
+        self.view.swap(view)
+    }
+
+    fn note_version(&self, version: &Arc<Version>) {
+        let mut versions = self.versions.lock();
+        if versions.last().is_none_or(|last| !ptr::addr_eq(last.as_ptr(), Arc::as_ptr(version))) {
+            versions.retain(|version| version.strong_count() > 0);
+            versions.push(Arc::downgrade(version));
+        }
+    }
+
+    /// Versions that a reader, a job or the family itself holds.
+    pub(crate) fn live_versions(&self) -> usize {
+        self.versions.lock().iter().filter(|version| version.strong_count() > 0).count()
+    }
+
+    pub(crate) fn views_made(&self) -> u64 {
+        self.views_made.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn work(&self) -> &FamilyWork {
+        &self.work
+    }
+
+    pub(crate) fn told(&self) -> &Mutex<ToldFamily> {
+        &self.told
+    }
+
+    pub(crate) fn mutable_id(&self) -> u64 {
+        self.mutable_id.load(Ordering::Acquire)
+    }
+
+    /// Called under the commit lock.
+    pub(crate) fn set_mutable(&self, memtable: &QueuedMemtable) {
+        self.mutable_id.store(memtable.id(), Ordering::Release);
+    }
+
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the family is of another database than `home`.
+    #[inline]
+    pub(crate) fn check_home(&self, home: &Arc<Context>) -> Result<()> {
+        // As long as the family lives, no other database can come to lie where its own does, or did.
+        if ptr::eq(self.home.as_ptr(), Arc::as_ptr(home)) { Ok(()) } else { Err(self.of_another(home)) }
+    }
+
+    #[cold]
+    fn of_another(&self, home: &Context) -> Error {
+        let here = home.dir.display();
+        let what = match self.home.upgrade() {
+            Some(of) => format!("is of the database in {}, not of the one in {here}", of.dir.display()),
+            None => format!("is of a database that was closed, not of the one in {here}: take its handle from there"),
+        };
+        Error::invalid_argument(format!("column family \"{}\" {what}", self.name))
+    }
+
+    /// # Errors
+    /// `Closed`: the family was dropped.
+    pub(crate) fn check_live(&self) -> Result<()> {
+        if self.is_dropped() {
+            return Err(Error::closed(format!("column family \"{}\" was dropped", self.name)));
+        }
+        Ok(())
+    }
+
+    /// Makes an empty memtable for writes, which can take at least `room_bytes` in one batch.
+    pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
+        self.maker.make(&self.options.load(), room_bytes)
+    }
+
+    /// As [`create_memtable`](Self::create_memtable), for one large batch: a memtable that never becomes a table.
+    pub(crate) fn create_batch_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
+        self.maker.make_rewritten(&self.options.load(), room_bytes)
+    }
+
+    /// Says that a memtable's memory is a table's from now on.
+    pub(crate) fn note_converted(&self, memtable: &Arc<dyn Memtable>) {
+        self.maker.forget(memtable);
+    }
+
+    /// Bytes that the family's memtables hold: mutable, queued, made ahead, and those that only readers still keep.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.maker.living().iter().map(|memtable| memtable.memory_bytes()).sum()
+    }
+
+    /// Notes that a write went to a memtable and to no log.
+    pub(crate) fn note_unlogged(&self) {
+        if !self.unlogged.load(Ordering::Relaxed) {
+            self.unlogged.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn note_table_placed(&self, level: usize) {
+        if let Some(count) = self.tables_placed.get(level) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn tables_placed(&self, level: usize) -> u64 {
+        self.tables_placed.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn writer_waits(&self) -> WriterWait<'_> {
+        self.waiting_writers.fetch_add(1, Ordering::Relaxed);
+        WriterWait(self)
+    }
+
+    pub(crate) fn has_waiting_writers(&self) -> bool {
+        self.waiting_writers.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn has_unlogged_writes(&self) -> bool {
+        self.unlogged.load(Ordering::Acquire)
+    }
+}
+
+/// Makes a family's memtables, and knows which of them live.
+pub(crate) struct MemtableMaker {
+    family: FamilyId,
+    factory: Arc<dyn MemtableFactory>,
+    making: MemtableMaking,
+    /// A leaf lock.
+    made: Mutex<Vec<Weak<dyn Memtable>>>,
+}
+
+impl MemtableMaker {
+    pub fn new(family: FamilyId, factory: Arc<dyn MemtableFactory>, making: MemtableMaking) -> Self {
+        MemtableMaker { family, factory, making, made: Mutex::default() }
+    }
+
+    /// Makes an empty memtable that can take at least `room_bytes` in one batch. It is to become a table, where that is
+    /// asked for.
+    pub fn make(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
+        self.make_for(options, room_bytes, self.conversion(options))
+    }
+
+    /// As [`make`](Self::make), of one whose entries are to be written into a table.
+    pub fn make_rewritten(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
+        self.make_for(options, room_bytes, None)
+    }
+
+    /// How memtables made now are to become tables. Not where several are to be merged into one table.
+    fn conversion(&self, options: &FamilyOptions) -> Option<Conversion> {
+        let conversion = self.factory.conversion();
+        let may_be_private = self.making.images.as_ref().is_some_and(|images| images.is_fenced());
+        let alone = options.min_write_buffer_number_to_merge <= 1;
+        Some(conversion).filter(|conversion| conversion.is_wanted() && may_be_private && alone)
+    }
+
+    fn make_for(
+        &self,
+        options: &FamilyOptions,
+        room_bytes: usize,
+        conversion: Option<Conversion>,
+    ) -> Result<HeldMemtable> {
+        let whole_keys = options.memtable_whole_key_filtering;
+        let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
+        let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
+        let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), self.family, capacity_bytes);
+        config.room_bytes = room_bytes;
+        config.bloom_ratio = bloom_ratio;
+        config.background = self.making.background.clone();
+        if let Some(mapped) = conversion.filter(|conversion| conversion.to_sst == ConvertToSst::FileMmap) {
+            config.image = self.making.images.as_ref().map(|images| images.next(self.family, mapped));
+        }
+        let memtable = self.factory.create(&config)?;
+        let mut made = self.made.lock();
+        made.retain(|memtable| memtable.strong_count() > 0);
+        made.push(Arc::downgrade(&memtable));
+        drop(made);
+        let capacity_bytes = memtable.capacity_bytes(); // a bound of its own may be less than was asked for
+        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making).to_be_converted(conversion))
+    }
+
+    /// What the option string asked for. Memtables say themselves what they are: where a representation cannot serve a
+    /// comparator, its factory makes another.
+    pub fn asked_for(&self) -> &'static str {
+        self.factory.name()
+    }
+
+    fn forget(&self, memtable: &Arc<dyn Memtable>) {
+        let other = |made: &Weak<dyn Memtable>| !ptr::addr_eq(made.as_ptr(), Arc::as_ptr(memtable));
+        self.made.lock().retain(other);
+    }
+
+    fn living(&self) -> Vec<Arc<dyn Memtable>> {
+        self.made.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Arena for a write buffer, or for one batch that is larger. Address space, not memory: pages are taken when they are
+/// touched.
+fn memtable_capacity_bytes(write_buffer_bytes: usize, room_bytes: usize, bloom_ratio: f64) -> usize {
+    /// For what a representation keeps beside its entries.
+    const SLACK_BYTES: usize = 64 << 10;
+    let beside_filter = (room_bytes as f64 / (1.0 - bloom_ratio)).ceil() as usize;
+    write_buffer_bytes.max(beside_filter).saturating_add(SLACK_BYTES)
+}

@@ -1,0 +1,329 @@
+//! The last step of every job: recheck, make the edit durable, publish. Keeps V1-V3, F2, D4.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::note;
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use parking_lot::MutexGuard;
+
+use crate::core::family::Family;
+use crate::core::{Core, FamilyState, State};
+use crate::flush::progress::Unneeded;
+use crate::queue::flushable::Flushable;
+use crate::version::builder::VersionBuilder;
+use crate::version::edit::VersionEdit;
+use crate::version::file_name::FileType;
+use crate::version::manifest::ManifestWriter;
+use crate::version::purge::ObsoleteFile;
+use crate::version::snapshot::ManifestSnapshot;
+use crate::version::table_file::TableFile;
+use crate::version::table_store::TableStore;
+use crate::version::version::Version;
+
+/// What a job has done, to be made part of its family.
+pub(crate) struct Change<'a> {
+    /// What the job changes in the family's tables.
+    pub edit: VersionEdit,
+    /// The tables that must be where they were (V2).
+    pub inputs: &'a [(usize, FileNumber)],
+    /// The compaction that ends with this.
+    pub compaction: Option<u64>,
+    /// The entries that leave the family's queue, oldest first; they must be there still (V2).
+    pub flushed: &'a [Arc<dyn Flushable>],
+    /// Handles of tables that the edit adds, where there are any already.
+    pub adopted: &'a [Arc<TableFile>],
+}
+
+/// A change whose inputs stand, and the version it leads on from.
+struct Standing<'a> {
+    edit: VersionEdit,
+    base: Arc<Version>,
+    tables: Arc<TableStore>,
+    compaction: Option<u64>,
+    flushed: &'a [Arc<dyn Flushable>],
+    adopted: &'a [Arc<TableFile>],
+}
+
+/// What is over once a change is installed.
+struct Ended<'a> {
+    compaction: Option<u64>,
+    /// Entries of the queue that are in tables now.
+    entries: &'a [Arc<dyn Flushable>],
+    unneeded: Unneeded,
+}
+
+impl Core {
+    /// Makes one change; see [`install_all`](Self::install_all).
+    pub fn install(&self, change: Change<'_>) -> Result<bool> {
+        Ok(self.install_all(vec![change])?.contains(&true))
+    }
+
+    /// Makes changes to different families in one edit of the MANIFEST: after a crash all of them count or none. False for
+    /// those whose inputs no longer stand, or whose family is gone: their output is to be dropped.
+    ///
+    /// # Errors
+    /// A failure of the MANIFEST, after which the database is read-only (D4).
+    pub fn install_all(&self, changes: Vec<Change<'_>>) -> Result<Vec<bool>> {
+        let manifest = self.manifest.lock();
+        // Only the holder of the manifest lock changes versions, so what stands now stands until the swap.
+        let (standing, stood) = self.standing(changes);
+        self.install_standing(manifest, standing, &mut || {})?;
+        Ok(stood)
+    }
+
+    /// As [`install_all`](Self::install_all) where all changes stand, and else none is made: false then. `writes` is called
+    /// before the MANIFEST is written, and not where that does not come about: from there on it may name what the changes
+    /// add, whatever error is returned.
+    ///
+    /// # Errors
+    /// As [`install_all`](Self::install_all).
+    pub fn install_all_or_none(&self, changes: Vec<Change<'_>>, writes: &mut dyn FnMut()) -> Result<bool> {
+        let manifest = self.manifest.lock();
+        let (standing, stood) = self.standing(changes);
+        let all_stand = !stood.contains(&false);
+        if all_stand {
+            self.install_standing(manifest, standing, writes)?;
+        }
+        Ok(all_stand)
+    }
+
+    /// Makes changes that stand: none has come in between, since the manifest lock was not let go of.
+    fn install_standing(
+        &self,
+        mut manifest: MutexGuard<'_, Option<ManifestWriter>>,
+        standing: Vec<Standing<'_>>,
+        writes: &mut dyn FnMut(),
+    ) -> Result<()> {
+        if standing.is_empty() {
+            return Ok(());
+        }
+        let log_row = self.logs.row_after(self.needed_once_installed(&standing));
+        let mut edits = Vec::with_capacity(standing.len());
+        let mut built = Vec::with_capacity(standing.len());
+        for Standing { mut edit, base, tables, compaction, flushed, adopted } in standing {
+            edit.next_file = Some(self.context.numbers.peek());
+            edit.last_seq = Some(self.pipeline.visible());
+            let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
+            builder.apply(&edit)?;
+            let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit) };
+            built.push((edit.family, builder.build()?, ended));
+            edits.push(edit);
+        }
+        if let Some(edit) = edits.first_mut() {
+            edit.log_row = Some(log_row);
+        }
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writes();
+        writer.commit(&edits).inspect_err(|e| self.fail_manifest(e))?;
+        for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
+            file.mark_obsolete(); // the edit is durable (V3)
+        }
+        let mut left = Vec::with_capacity(built.len());
+        let mut state = self.state.lock();
+        for (id, built, ended) in built {
+            let old_view = state.families.get_mut(&id).map(|family| {
+                family.version = Arc::new(built.version);
+                if let Some(id) = ended.compaction {
+                    family.compactions.end(id);
+                }
+                family.refresh_pending_bytes();
+                family.end_flush(ended.entries, &ended.unneeded);
+                ended.entries.iter().for_each(|entry| entry.mark_flushed()); // the edit is durable (V3)
+                family.publish_view()
+            });
+            left.push((old_view, built.removed));
+        }
+        self.refresh_debt(&state);
+        let needed_after = needed_after(&state);
+        drop(state);
+        self.logs.release_through(needed_after);
+        self.logs.note_durable(log_row);
+        let rolled = self.roll_manifest_if_long(&mut manifest);
+        drop(manifest);
+        drop(left); // off the locks
+        rolled?;
+        self.state_changed.notify_all();
+        self.upkeep.raise();
+        Ok(())
+    }
+
+    /// The changes that still stand, with what they are made to; and for each that was given whether it does. Edits that
+    /// end flushes are completed by how far their families are flushed then (F2).
+    fn standing<'a>(&self, changes: Vec<Change<'a>>) -> (Vec<Standing<'a>>, Vec<bool>) {
+        let mut standing = Vec::with_capacity(changes.len());
+        let mut stood = Vec::with_capacity(changes.len());
+        let state = self.state.lock();
+        for Change { mut edit, inputs, compaction, flushed, adopted } in changes {
+            let stands = |family: &&FamilyState| all_in_place(family, inputs) && family.may_leave(flushed);
+            let family = state.families.get(&edit.family).filter(stands);
+            stood.push(family.is_some());
+            let Some(family) = family else { continue };
+            if !flushed.is_empty() {
+                self.advance_if_unused(family);
+                let unneeded = family.unneeded_without(flushed);
+                edit.flushed_through = Some(unneeded.through);
+                edit.linked_ingests = unneeded.linked;
+            }
+            let (base, tables) = (family.version.clone(), family.family.tables().clone());
+            standing.push(Standing { edit, base, tables, compaction, flushed, adopted });
+        }
+        (standing, stood)
+    }
+
+    /// The number through which no family will need the logs once these changes are made: what follows a flush in its
+    /// family's queue begins where that ended.
+    fn needed_once_installed(&self, changes: &[Standing<'_>]) -> SeqNo {
+        let state = self.state.lock();
+        let needed_by = |(id, family): (&FamilyId, &FamilyState)| {
+            let flushed = changes.iter().filter(|change| change.edit.family == *id);
+            let flushed = flushed.filter_map(|change| change.edit.flushed_through);
+            flushed.fold(family.needed_after(), SeqNo::max)
+        };
+        state.families.iter().map(needed_by).min().unwrap_or(SeqNo::MAX)
+    }
+
+    /// Goes on in a new MANIFEST where the present one is long. The caller holds the manifest lock, so that nothing is
+    /// installed meanwhile.
+    fn roll_manifest_if_long(&self, manifest: &mut Option<ManifestWriter>) -> Result<()> {
+        let Some(writer) = manifest.as_mut().filter(|writer| writer.wants_roll_over()) else { return Ok(()) };
+        let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
+        let old = match writer.roll_over(self.context.numbers.take(), &snapshot) {
+            Ok(old) => old,
+            Err(error) if error.kind() == ErrorKind::NoSpace && writer.failure().is_none() => {
+                note::warn!(%error, "the MANIFEST goes on, though it is long");
+                return Ok(());
+            }
+            Err(error) => {
+                self.fail(&error);
+                return Err(error);
+            }
+        };
+        self.note_new_manifest(old, &snapshot);
+        Ok(())
+    }
+
+    /// Goes on in a new MANIFEST where the present one could not be appended to for want of space. What the lost edits were
+    /// to add is deleted, once CURRENT names a MANIFEST that does not know of it (V3).
+    ///
+    /// # Errors
+    /// Why there is none: the database stays read-only.
+    pub(crate) fn replace_failed_manifest(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
+        let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
+        let (old, lost) = writer.replace(self.context.numbers.take(), &snapshot)?;
+        self.note_new_manifest(old, &snapshot);
+        let tables: BTreeSet<FileNumber> = {
+            let state = self.state.lock();
+            state.families.values().flat_map(FamilyState::tables).map(|file| file.number()).collect()
+        };
+        for number in lost.into_iter().filter(|number| !tables.contains(number)) {
+            match self.context.vfs.remove_file(&self.context.table_path(number)) {
+                Err(error) if !error.is_not_found() => {
+                    note::warn!(%error, "cannot delete a table that does not count")
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
+        if let Some(row) = snapshot.log_row {
+            self.logs.note_durable(row);
+        }
+        self.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
+    }
+
+    /// Has the MANIFEST say which logs there are, where it does not yet: one that is gone at the next open is noticed then,
+    /// and those that nobody needs may be deleted (V3). Jobs' edits say it by the way; this is for what no edit follows.
+    ///
+    /// # Errors
+    /// As [`install`](Self::install).
+    pub fn note_logs(&self) -> Result<()> {
+        if self.logs.unnoted_row().is_none() {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        let Some(row) = self.logs.unnoted_row() else { return Ok(()) };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
+        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail_manifest(e))?;
+        self.logs.note_durable(row);
+        Ok(())
+    }
+
+    /// Lets families that hold nothing unflushed advance for free (F3), then lets go of logs that nobody needs.
+    pub fn release_logs(&self) {
+        let needed_after = {
+            let state = self.state.lock();
+            let commit = self.commit.lock();
+            for family in state.families.values() {
+                if family.mutable.is_unused() {
+                    family.mutable.advance_empty_to(commit.last_seq);
+                }
+            }
+            drop(commit);
+            needed_after(&state)
+        };
+        self.logs.release_through(needed_after);
+        self.upkeep.raise();
+    }
+
+    /// As [`release_logs`](Self::release_logs) does for a family that holds nothing unflushed. Under the state lock.
+    fn advance_if_unused(&self, family: &FamilyState) {
+        let commit = self.commit.lock();
+        if family.mutable.is_unused() {
+            family.mutable.advance_empty_to(commit.last_seq);
+        }
+    }
+
+    /// Flushes the families that hold the oldest log, while the logs together are over their limit, or would be with
+    /// `coming_bytes` more, until which nobody looks again.
+    pub fn flush_for_log_limit(&self, coming_bytes: u64) {
+        self.release_logs();
+        let (bytes, oldest_last) = self.logs.total();
+        let is_over = bytes.saturating_add(coming_bytes) > self.log_limit_bytes();
+        let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
+        for family in self.families_needing(oldest_last) {
+            if let Err(e) = self.seal_for_flush(&family) {
+                note::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
+            }
+        }
+    }
+
+    pub fn are_logs_over_limit(&self) -> bool {
+        self.logs.total().0 > self.log_limit_bytes()
+    }
+
+    fn families_needing(&self, through: SeqNo) -> Vec<Arc<Family>> {
+        let state = self.state.lock();
+        let needing = state.families.values().filter(|f| f.needed_after() < through);
+        needing.map(|f| f.family.clone()).collect()
+    }
+
+    /// `max_total_wal_size`, or four times what all memtables may hold.
+    fn log_limit_bytes(&self) -> u64 {
+        if self.context.options.max_total_wal_size > 0 {
+            return self.context.options.max_total_wal_size;
+        }
+        let families = self.families.load();
+        let memtables: usize = families
+            .iter()
+            .map(|f| f.options())
+            .map(|o| o.write_buffer_size.saturating_mul(o.max_write_buffer_number))
+            .sum();
+        4 * memtables as u64
+    }
+}
+
+/// The number through which no family needs the logs.
+fn needed_after(state: &State) -> SeqNo {
+    state.families.values().map(FamilyState::needed_after).min().unwrap_or(SeqNo::MAX)
+}
+
+/// True where every file of a plan is still where it was (V2).
+pub(crate) fn all_in_place(family: &FamilyState, inputs: &[(usize, FileNumber)]) -> bool {
+    inputs.iter().all(|(level, number)| family.version.level(*level).iter().any(|file| file.number() == *number))
+}

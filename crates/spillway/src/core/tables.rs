@@ -1,0 +1,114 @@
+//! Opens the tables of a family.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::extend::PrefixExtractor;
+use base::metrics::{Histogram, Ticker};
+use base::options::{FamilyOptions, TableOptions};
+use base::value_source::ValueSource;
+use base::{ErrorKind, InternalOrder, Result, UserOrder};
+use table::{BlockCache, BoundedTable, Table, TableContext, open_any};
+use vfs::{IoClass, Vfs};
+
+use crate::core::context::Context;
+use crate::read::meter::MeteredFile;
+use crate::version::log_life::LogSet;
+use crate::version::recover::TablePaths;
+use crate::version::table_file::FileMeta;
+use crate::version::table_store::TableOpener;
+
+pub(crate) struct Opener {
+    context: Arc<Context>,
+    paths: TablePaths,
+    cache: Option<Arc<BlockCache>>,
+    order: InternalOrder,
+    options: TableOptions,
+    prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+}
+
+impl Opener {
+    pub fn new(context: Arc<Context>, cache: Arc<BlockCache>, options: &FamilyOptions) -> Self {
+        Opener {
+            paths: TablePaths(vec![context.dir.clone()]),
+            context,
+            cache: (!options.table.no_block_cache).then_some(cache),
+            order: InternalOrder::new(options.order.clone()),
+            options: options.table.clone(),
+            prefix_extractor: options.prefix_extractor(),
+        }
+    }
+}
+
+impl TableOpener for Opener {
+    fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        let path = self.paths.table(meta.path_id, meta.physical_number())?;
+        let Some(meter) = self.context.meter() else { return self.open_at(&path, meta) };
+        let start = meter.now();
+        let opened = self.open_at(&path, meta);
+        meter.record_since(Histogram::TableOpenIo, start);
+        let ticker = if opened.is_ok() { Ticker::FileOpens } else { Ticker::FileErrors };
+        meter.statistics.add(ticker, 1);
+        opened
+    }
+}
+
+impl Opener {
+    /// The logs that the table refers to. Their lives are those that the table's handle pins.
+    fn values_of(&self, meta: &FileMeta) -> Option<Arc<dyn ValueSource>> {
+        if meta.value_logs.is_empty() {
+            return None;
+        }
+        let lives = meta.value_logs.iter().map(|share| self.context.logs.of_log(share.log));
+        Some(Arc::new(LogSet::new(lives.collect())))
+    }
+
+    fn open_at(&self, path: &Path, meta: &FileMeta) -> Result<Arc<dyn Table>> {
+        let mut file = self.context.vfs.open(path)?;
+        if let Some(meter) = self.context.meter() {
+            file = Arc::new(MeteredFile { file, meter });
+        }
+        let context = TableContext {
+            order: self.order.clone(),
+            cache: self.cache.clone(),
+            cache_index_and_filter: self.options.cache_index_and_filter_blocks,
+            pin_index_and_filter: self.options.pin_l0_filter_and_index_blocks_in_cache,
+            prefix_extractor: self.prefix_extractor.clone(),
+            largest_seq: Some(meta.largest_seq),
+            values: self.values_of(meta),
+            class: IoClass::Foreground,
+            keep_tail: false,
+            statistics: self.context.statistics.clone(),
+        };
+        let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;
+        counted(meta, &self.order, whole.into_table())
+    }
+}
+
+/// Reads every block of a table of which nothing else is known. One whose order is neither built in nor in `orders` is not
+/// looked at, nor values that lie in logs.
+///
+/// # Errors
+/// `Corruption`: the table is damaged.
+pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[UserOrder]) -> Result<()> {
+    for order in [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders) {
+        let context = TableContext { order: InternalOrder::new(order.clone()), ..TableContext::default() };
+        match open_any(vfs, vfs.open(path)?, path, bytes, &context).and_then(|any| any.table().verify()) {
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {} // it has another order
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+            verified => return verified,
+        }
+    }
+    Ok(())
+}
+
+/// What of an open file counts as the table: all, or the part that a virtual table is.
+///
+/// # Errors
+/// What reading the table's index yields.
+pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
+    match meta.part() {
+        Some(part) => Ok(BoundedTable::new(file, order.clone(), part)?),
+        None => Ok(file),
+    }
+}

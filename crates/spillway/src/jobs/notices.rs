@@ -1,0 +1,231 @@
+//! Turns of upkeep, and what they tell the outside from time to time: changes of back-pressure, and dumps of the statistics.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::FamilyId;
+use base::extend::Event;
+use base::note;
+
+use crate::background::caught::caught_panic;
+use crate::commit::stall::{Debt, StallCause};
+use crate::core::{Core, FamilyState};
+
+/// How writes to a family are held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StallCondition {
+    cause: StallCause,
+    /// Stopped altogether; slowed down otherwise.
+    stopped: bool,
+}
+
+/// The families that listeners were told are held up, and how.
+pub(crate) type ToldStalls = BTreeMap<FamilyId, (String, StallCondition)>;
+
+impl StallCondition {
+    /// `None` where writes go freely.
+    fn of(family: &FamilyState) -> Option<Self> {
+        if family.family.has_waiting_writers() {
+            return Some(StallCondition { cause: StallCause::Memtables, stopped: true });
+        }
+        let debt = Debt::of(&family.version, family.pending_compaction_bytes, &family.family.options());
+        (debt.level > 0.0).then_some(StallCondition { cause: debt.cause, stopped: debt.level >= 1.0 })
+    }
+}
+
+impl Core {
+    /// Tells the listeners of background errors that they were not told of, and what became of them.
+    pub(crate) fn tell_background_errors(&self) {
+        let untold = std::mem::take(&mut *self.untold.lock());
+        untold.iter().for_each(|event| self.context.notify(event));
+    }
+
+    /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
+    /// since the last look goes untold.
+    pub(crate) fn tell_stall_changes(&self) {
+        if self.told_stalls.lock().is_empty() && !self.holds_writers_up() {
+            return;
+        }
+        let now: ToldStalls = {
+            let state = self.state.lock();
+            let held_up = |f: &FamilyState| Some((f.family.id(), (f.family.name().to_owned(), StallCondition::of(f)?)));
+            state.families.values().filter_map(held_up).collect()
+        };
+        let mut told = self.told_stalls.lock();
+        let before = std::mem::replace(&mut *told, now.clone());
+        drop(told);
+        let freed = before.iter().filter(|(id, _)| !now.contains_key(id)).map(|(_, (family, condition))| {
+            let (family, cause) = (family.clone(), condition.cause.name());
+            Event::StallChanged { family, cause, delayed: false, stopped: false }
+        });
+        let changed = now.iter().filter(|(id, condition)| before.get(id) != Some(condition));
+        let held_up = changed.map(|(_, (family, StallCondition { cause, stopped }))| Event::StallChanged {
+            family: family.clone(),
+            cause: cause.name(),
+            delayed: !stopped,
+            stopped: *stopped,
+        });
+        freed.chain(held_up).for_each(|event| {
+            note_stall(&event);
+            self.context.notify(&event);
+        });
+    }
+
+    /// Whether some family may be held up. Takes no lock.
+    fn holds_writers_up(&self) -> bool {
+        !self.stall.is_free() || self.families.load().iter().any(|family| family.has_waiting_writers())
+    }
+
+    /// One turn of upkeep; `is_over`: the time is over that the last one returned. How long it is until something is due.
+    /// Upkeep has one turn at a time.
+    pub(crate) fn turn_of_upkeep(&self, is_over: bool) -> Option<Duration> {
+        if self.is_closing() {
+            return None;
+        }
+        let now = || self.context.vfs.now();
+        let waits = std::mem::take(&mut *self.upkeep_waits.lock());
+        let dumps = Cell::new(waits.dumps.clone().unwrap_or_else(|| Dumps::every(self.dump_period(), now())));
+        let kept_up = caught_panic("upkeep", || {
+            let mut due = dumps.take();
+            self.end_due_waits(&waits, is_over);
+            self.keep_up();
+            if due.take_due(now())
+                && let Some(statistics) = &self.context.statistics
+            {
+                note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
+            }
+            dumps.set(due);
+            self.context.info_log.write_out();
+        });
+        if let Err(error) = kept_up {
+            self.fail(&error);
+        }
+        self.wait_for_next_turn(dumps.take())
+    }
+
+    fn dump_period(&self) -> Duration {
+        let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
+        Duration::from_secs(period_s.into())
+    }
+
+    /// Ends what the last turn was to wait for, as far as it is due.
+    fn end_due_waits(&self, waits: &UpkeepWaits, is_over: bool) {
+        // Whatever the vfs's clock says: one in memory stands still meanwhile.
+        let has_waited = is_over && waits.limit == waits.until_flush;
+        if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.context.vfs.now()) {
+            self.end_flush_waits(due);
+        }
+        self.look_for_space(is_over && waits.limit == waits.until_look);
+    }
+
+    /// Notes what upkeep waits for. How long.
+    fn wait_for_next_turn(&self, dumps: Dumps) -> Option<Duration> {
+        let now = || self.context.vfs.now();
+        let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
+        let until_flush = flush_at.map(|due| due.saturating_sub(now()));
+        let until_step = self.removals.until_next(now());
+        let until_look = self.space.until_next_look(now());
+        let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
+        *self.upkeep_waits.lock() = UpkeepWaits { dumps: Some(dumps), limit, flush_at, until_flush, until_look };
+        limit
+    }
+}
+
+/// What upkeep waits for between two turns.
+#[derive(Default)]
+pub(crate) struct UpkeepWaits {
+    /// `None` before the first turn.
+    dumps: Option<Dumps>,
+    limit: Option<Duration>,
+    flush_at: Option<Duration>,
+    until_flush: Option<Duration>,
+    until_look: Option<Duration>,
+}
+
+fn note_stall(event: &Event) {
+    let Event::StallChanged { family, cause, delayed, stopped } = event else { return };
+    match (stopped, delayed) {
+        (true, _) => note::info!("[{family}] writers are stopped: {cause}"),
+        (false, true) => note::info!("[{family}] writers are slowed down: {cause}"),
+        (false, false) => note::info!("[{family}] writers go freely again: {cause} is over"),
+    }
+}
+
+/// When statistics are dumped.
+#[derive(Clone, Default)]
+struct Dumps {
+    /// Zero for never.
+    period: Duration,
+    next: Duration,
+}
+
+impl Dumps {
+    fn every(period: Duration, now: Duration) -> Self {
+        Dumps { period, next: now + period }
+    }
+
+    /// `None` where there is none to wait for.
+    fn until_next(&self, now: Duration) -> Option<Duration> {
+        (!self.period.is_zero()).then(|| self.next.saturating_sub(now))
+    }
+
+    /// Whether one is due; the next then is a period away, however late this one was.
+    fn take_due(&mut self, now: Duration) -> bool {
+        let is_due = !self.period.is_zero() && now >= self.next;
+        if is_due {
+            self.next = now + self.period;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use vfs::{MemoryVfs, Vfs};
+
+    use super::*;
+    use crate::{Db, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
+
+    /// Upkeep is woken all the time where there is much to do.
+    #[test]
+    fn a_flush_that_waited_long_enough_is_not_put_off_by_whoever_wakes_upkeep() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).expect("a new database, without threads");
+        let table = PathBuf::from("/one.sst");
+        let mut writer = TableWriter::create(vfs.clone(), &table, &FamilyOptions::default()).expect("new");
+        writer.put(b"key", b"ingested").expect("a key");
+        writer.finish().expect("a table");
+        vfs.set_runs_inline(false); // or its flush would not wait
+        db.ingest(&db.default_family(), &[table], &IngestOptions::default()).expect("ingested");
+        let core = db.core();
+        core.turn_of_upkeep(false);
+        assert!(core.next_flush_at().is_some(), "it is not due");
+        vfs.sleep(Duration::from_secs(10));
+        core.turn_of_upkeep(false);
+        assert_eq!(core.next_flush_at(), None);
+        vfs.set_runs_inline(true);
+    }
+
+    #[test]
+    fn dumps_come_once_a_period() {
+        let at = Duration::from_secs;
+        let mut dumps = Dumps::every(at(10), at(5));
+        assert_eq!(dumps.until_next(at(8)), Some(at(7)));
+        assert!(!dumps.take_due(at(14)));
+        assert!(dumps.take_due(at(32)), "late");
+        assert!(!dumps.take_due(at(33)), "missed ones are not made up for");
+        assert_eq!(dumps.until_next(at(33)), Some(at(9)));
+        assert!(dumps.take_due(at(42)));
+    }
+
+    #[test]
+    fn a_period_of_zero_is_never() {
+        let mut dumps = Dumps::every(Duration::ZERO, Duration::from_secs(5));
+        assert_eq!(dumps.until_next(Duration::from_secs(9)), None);
+        assert!(!dumps.take_due(Duration::from_secs(1_000_000)));
+    }
+}

@@ -1,0 +1,129 @@
+//! Copying files, and reading them through, with the checksum of what was read. Files of a backup are worked on by as many
+//! threads as the options say.
+
+use std::path::Path;
+
+use base::checksum::crc32c_append;
+use base::{Error, Result};
+use vfs::{IfExists, IoClass, Vfs};
+
+use super::meta_file::MetaEntry;
+use super::store::{Backup, Store, check_bytes};
+use super::{BackupId, BackupOptions};
+use crate::background::staging::read_blocks;
+use crate::background::{Env, Helpers, run_parts};
+use crate::core::tables::verify_alone;
+use crate::version::file_name::FileType;
+
+/// Length and checksum of what was read or copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    pub bytes: u64,
+    pub crc32c: u32,
+}
+
+/// Where a copy goes, and whether it is synced.
+pub(super) struct Target<'a> {
+    pub vfs: &'a dyn Vfs,
+    pub path: &'a Path,
+    pub syncs: bool,
+}
+
+/// Reads the first `end` bytes of a file, all of it without.
+///
+/// # Errors
+/// `Corruption`: the file has fewer.
+pub(super) fn read(vfs: &dyn Vfs, path: &Path, end: Option<u64>) -> Result<Contents> {
+    scan(vfs, path, end, &mut |_| Ok(()))
+}
+
+/// Copies the first `end` bytes of a file, all of it without. A file that is there is replaced.
+///
+/// # Errors
+/// As [`read`], and those of the file system that the copy is on. What there is of the copy then is not removed.
+pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>) -> Result<Contents> {
+    let mut copy = to.vfs.create(to.path, IfExists::Truncate)?;
+    let contents = scan(vfs, from, end, &mut |block| copy.append(block, IoClass::Other))?;
+    if to.syncs {
+        copy.sync(IoClass::Other)?;
+    }
+    Ok(contents)
+}
+
+fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Contents> {
+    let source = vfs.open(path)?;
+    let wanted = end.map_or_else(|| source.len(), Ok)?;
+    let mut crc32c = 0;
+    let bytes = read_blocks(&*source, wanted, IoClass::Other, &mut |_, block| {
+        crc32c = crc32c_append(crc32c, block);
+        visit(block)
+    })?;
+    // A log is cut when it is closed, which can be now.
+    let is_whole = bytes == wanted || (end.is_none() && bytes == source.len()?);
+    if !is_whole {
+        let what = format!("the file ends after {bytes} bytes of the {wanted} that it should have");
+        return Err(Error::corruption(what).at_path(path).at_offset(bytes));
+    }
+    Ok(Contents { bytes, crc32c })
+}
+
+/// Reads every file of a backup and compares it with what the backup says of it. Of tables every block is checked, too:
+/// what was damaged when it was backed up has the right checksum.
+pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
+    let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
+    for_each_file(options, backup, move |file, bytes| {
+        let (vfs, path) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir));
+        check(id, &path, (file, bytes), read(vfs, &path, None)?)?;
+        if file.path.file_type() != FileType::Table {
+            return Ok(());
+        }
+        let what = || format!("a table of backup {id} was damaged when it was backed up");
+        verify_alone(vfs, &path, bytes, &orders).map_err(|error| error.context(what()).at_path(&path))
+    })
+}
+
+/// # Errors
+/// `Corruption`: what was read of a file is not what a backup says of it.
+pub(super) fn check(id: BackupId, path: &Path, (file, bytes): (&MetaEntry, u64), found: Contents) -> Result<()> {
+    check_bytes(id, path, Some(bytes), found.bytes)?;
+    match file.crc32c {
+        Some(expected) if expected != found.crc32c => {
+            let what = format!("a file of backup {id} has the checksum {}, and should have {expected}", found.crc32c);
+            Err(Error::corruption(what).at_path(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls `work` with every file of a backup and its size.
+///
+/// # Errors
+/// The first of `work`.
+pub(super) fn for_each_file(
+    options: &BackupOptions,
+    backup: Backup,
+    work: impl Fn(&MetaEntry, u64) -> Result<()> + Send + Sync + 'static,
+) -> Result<()> {
+    let files: Vec<_> = backup.meta.files.into_iter().zip(backup.file_bytes).collect();
+    work_off(options, files, move |(file, bytes)| work(file, *bytes)).map(drop)
+}
+
+/// Does `work` on every item, with as many threads as the options say; results come in the items' order.
+///
+/// # Errors
+/// The first of `work`.
+pub(super) fn work_off<T, R>(
+    options: &BackupOptions,
+    items: Vec<T>,
+    work: impl Fn(&T) -> Result<R> + Send + Sync + 'static,
+) -> Result<Vec<R>>
+where
+    T: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    let helpers = match options.vfs.runs_inline() {
+        true => Helpers::none(),
+        false => Env::default().helpers(options.max_background_operations - 1),
+    };
+    run_parts(helpers, items, &|| false, move |item, _| work(item)).all()
+}

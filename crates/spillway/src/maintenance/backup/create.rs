@@ -1,0 +1,230 @@
+//! Makes a backup: captures the database as a checkpoint does (Q3 pins what is copied), copies what the directory lacks,
+//! describes it, and gives it its name at last.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::note;
+use base::options::ini;
+use base::{Error, FileNumber, Result};
+use log::ReplayOptions;
+use table::Properties;
+use vfs::{IfExists, IoClass, Vfs};
+
+use super::copy::{self, Contents, Target, work_off};
+use super::meta_file::{MetaEntry, MetaFile};
+use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR};
+use super::store::Store;
+use super::{BackupId, BackupOptions};
+use crate::api::db::Db;
+use crate::core::Core;
+use crate::maintenance::checkpoint::{Capture, CapturedFile, Content};
+use crate::version::file_name::{self, FileType};
+use crate::version::table_file::TableFile;
+
+pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: bool) -> Result<BackupId> {
+    let core = db.core();
+    core.check_writable()?;
+    // What is left of an attempt under the id that comes next must not get into this one.
+    store.collect_garbage()?;
+    let newest = store.ids()?.last().copied().unwrap_or(0);
+    let id = newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&store.dir))?;
+    if flushes {
+        let families: Vec<_> = core.families.load().iter().cloned().collect();
+        core.flush_families(&families.iter().collect::<Vec<_>>())?;
+    } else {
+        core.flush_what_no_log_has()?;
+    }
+    let capture = core.capture()?;
+    fill(store, options, core, (id, &capture)).inspect_err(|_| abandon(store, id))?;
+    Ok(id)
+}
+
+/// Removes what there is of a backup that failed. What cannot be removed goes with the next change.
+fn abandon(store: &Store, id: BackupId) {
+    let removed = if store.check_exists(id).is_ok() { store.remove(&[id]) } else { store.collect_garbage() };
+    if let Err(error) = removed {
+        note::warn!(%error, "cannot remove what there is of a backup that failed");
+    }
+}
+
+fn fill(store: &Store, options: &BackupOptions, core: &Core, (id, capture): (BackupId, &Capture)) -> Result<()> {
+    store.vfs.create_dir_all(&store.private_dir(id))?;
+    let bringer = Bringer {
+        store: store.clone(),
+        source: core.context.vfs.clone(),
+        known: known_files(store)?,
+        id,
+        shares_tables: options.share_table_files,
+        names_are_unique: options.share_files_with_checksum,
+    };
+    let mut files = work_off(options, core.files_of(capture), move |file| bringer.bring(file))?;
+    files.extend(describe(store, core, (id, capture))?);
+    store.sync_dir(&format!("{PRIVATE_DIR}/{id}"))?;
+    for dir in [PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR] {
+        store.sync_dir(dir)?;
+    }
+    let timestamp_s = store.vfs.unix_time_us() / 1_000_000;
+    store.publish(id, &MetaFile { timestamp_s, last_seq: capture.snapshot.last_seq, files })
+}
+
+/// The shared files of the backups that are there with all their files.
+fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
+    let mut known = BTreeMap::new();
+    for backup in store.load_all()?.into_iter().flatten() {
+        for (file, bytes) in backup.meta.files.into_iter().zip(backup.file_bytes) {
+            // A file without a checksum is copied anew, so that its checksum is known.
+            if let (Place::Shared | Place::SharedChecksum, Some(crc32c)) = (file.path.place(), file.crc32c) {
+                known.insert(file.path, Contents { bytes, crc32c });
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Writes options, MANIFEST and CURRENT.
+fn describe(store: &Store, core: &Core, (id, capture): (BackupId, &Capture)) -> Result<Vec<MetaEntry>> {
+    let dir = store.private_dir(id);
+    let options = file_name::format(FileType::Options, capture.manifest);
+    let text = core.describe_options(&capture.families, ini::Audience::Spillway);
+    write(store, &dir.join(&options), text.as_bytes())?;
+    core.write_captured_manifest(&store.vfs, &dir, capture)?;
+    let manifest = file_name::format(FileType::Manifest, capture.manifest);
+    let current = file_name::format(FileType::Current, FileNumber(0));
+    let described = [options, manifest, current];
+    described.iter().map(|name| entry(id, name, copy::read(&*store.vfs, &dir.join(name), None)?)).collect()
+}
+
+fn write(store: &Store, path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = store.vfs.create(path, IfExists::Truncate)?;
+    file.append(bytes, IoClass::Other)?;
+    if store.syncs { file.sync(IoClass::Other) } else { Ok(()) }
+}
+
+/// What a meta file says of a private file.
+fn entry(id: BackupId, name: &str, contents: Contents) -> Result<MetaEntry> {
+    let path = BackupPath::private(id, name).ok_or_else(|| unnamed(name))?;
+    Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
+}
+
+fn unnamed(name: &str) -> Error {
+    Error::unsupported(format!("{name} has no place in a backup"))
+}
+
+/// Brings files of the database into the backup directory.
+struct Bringer {
+    store: Store,
+    /// Where the database is.
+    source: Arc<dyn Vfs>,
+    known: BTreeMap<BackupPath, Contents>,
+    id: BackupId,
+    shares_tables: bool,
+    names_are_unique: bool,
+}
+
+impl Bringer {
+    /// Copies a file, unless it is there.
+    fn bring(&self, file: &CapturedFile) -> Result<MetaEntry> {
+        let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let private = || BackupPath::private(self.id, name).ok_or_else(|| unnamed(name));
+        match &file.content {
+            Content::GrowingLog { bytes } => self.copy(file, Some(*bytes), private()?),
+            Content::Table(table) => {
+                let path = if self.shares_tables { self.shared_table_path(file, table)? } else { private()? };
+                match self.known.get(&path) {
+                    Some(known) => reuse(path, table.meta.physical_bytes(), *known),
+                    None => {
+                        // A copy of damage would pass for whole, for the copy's checksum is right.
+                        table.with(|table| table.verify())?;
+                        self.copy(file, Some(table.meta.physical_bytes()), path)
+                    }
+                }
+            }
+            Content::CompleteLog(kind, number) => {
+                verify_log(&*self.source, &file.path, *number)?;
+                match self.shares_tables && self.names_are_unique {
+                    true => self.bring_log(file, *kind, *number),
+                    false => self.copy(file, None, private()?),
+                }
+            }
+        }
+    }
+
+    fn copy(&self, file: &CapturedFile, end: Option<u64>, path: BackupPath) -> Result<MetaEntry> {
+        let temp = path.temp_at(&self.store.dir);
+        let contents = self.copy_to(&temp, file, end)?;
+        self.publish(&temp, path, contents)
+    }
+
+    fn copy_to(&self, temp: &Path, file: &CapturedFile, end: Option<u64>) -> Result<Contents> {
+        let target = Target { vfs: &*self.store.vfs, path: temp, syncs: self.store.syncs };
+        copy::copy(&*self.source, &file.path, end, &target)
+    }
+
+    fn publish(&self, temp: &Path, path: BackupPath, contents: Contents) -> Result<MetaEntry> {
+        self.store.vfs.rename(temp, &path.at(&self.store.dir))?;
+        Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
+    }
+
+    /// Brings a log under a name made of what is in it. It is read first: that is cheaper than a copy of it in each backup.
+    /// The zeros behind its end can be given back in between, so the name comes from what was copied.
+    fn bring_log(&self, file: &CapturedFile, kind: FileType, number: FileNumber) -> Result<MetaEntry> {
+        let found = by_contents(kind, number, copy::read(&*self.source, &file.path, None)?)?;
+        if let Some(known) = self.known.get(&found) {
+            return reuse(found, known.bytes, *known);
+        }
+        let temp = found.temp_at(&self.store.dir);
+        let contents = self.copy_to(&temp, file, None)?;
+        self.publish(&temp, by_contents(kind, number, contents)?, contents)
+    }
+
+    fn shared_table_path(&self, file: &CapturedFile, table: &TableFile) -> Result<BackupPath> {
+        let (number, bytes) = (table.meta.physical_number(), table.meta.physical_bytes());
+        let name = file_name::format(FileType::Table, number);
+        if !self.names_are_unique {
+            return BackupPath::shared(&name).ok_or_else(|| unnamed(&name));
+        }
+        match table.with(|table| Ok(session_of(table.properties()).map(str::to_owned)))? {
+            Some(session) => BackupPath::shared_checksum(FileType::Table, number, &format!("s{session}_{bytes}"))
+                .ok_or_else(|| unnamed(&name)),
+            None => by_contents(FileType::Table, number, copy::read(&*self.source, &file.path, Some(bytes))?),
+        }
+    }
+}
+
+/// # Errors
+/// `Corruption`: the log is damaged where it was whole once.
+fn verify_log(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<()> {
+    log::replay(vfs, path, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |_| Ok(())).map(drop)
+}
+
+/// The path of a file that is named by what is in it.
+fn by_contents(kind: FileType, number: FileNumber, Contents { bytes, crc32c }: Contents) -> Result<BackupPath> {
+    let path = BackupPath::shared_checksum(kind, number, &format!("{crc32c}_{bytes}"));
+    path.ok_or_else(|| unnamed(&file_name::format(kind, number)))
+}
+
+/// What is in the directory stands for a file of `bytes`.
+///
+/// # Errors
+/// `InvalidArgument`: it is not this file, since the directory serves another database too.
+fn reuse(path: BackupPath, bytes: u64, known: Contents) -> Result<MetaEntry> {
+    if bytes != known.bytes {
+        let what = format!(
+            "another database's table of this name is in the backups, which has {} bytes instead of {bytes}; use \
+             share_files_with_checksum, or another directory",
+            known.bytes
+        );
+        return Err(Error::invalid_argument(what).at_path(path.to_string()));
+    }
+    Ok(MetaEntry { path, crc32c: Some(known.crc32c), bytes: None })
+}
+
+/// The session that made a table, which tells it from others of its number without reading it. Not of a table that was
+/// ingested: other databases can have the same one, with another sequence number written into it.
+fn session_of(properties: &Properties) -> Option<&str> {
+    let session = properties.session_id.as_str();
+    let is_plain = !session.is_empty() && session.bytes().all(|b| b.is_ascii_alphanumeric());
+    (is_plain && properties.external.is_none()).then_some(session)
+}

@@ -1,0 +1,182 @@
+//! What stays where a restore keeps the logs that are there. They are read before anything is deleted, as the open will
+//! that comes after the restore: what it would stumble over is refused while nothing is lost yet (D2, D3).
+
+use std::collections::BTreeSet;
+
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use log::{DatabaseId, EndReason, RecordKind, ReplayOptions, ReplayRecord};
+use vfs::Vfs;
+
+use super::restore::Places;
+use super::store::{Backup, Store};
+use crate::commit::large::LargeBatchRecord;
+use crate::open::log_owner;
+use crate::open::replay::{ingests, own_logs, row};
+use crate::queue::ingest_record::{IngestRecord, IngestTable};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::{self, Recovered, TablePaths};
+
+/// The tables that kept logs name.
+pub(super) struct Kept {
+    tables: BTreeSet<FileNumber>,
+}
+
+impl Kept {
+    pub fn has(&self, kind: FileType, number: FileNumber) -> bool {
+        kind == FileType::Table && self.tables.contains(&number)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: logs that are there do not follow the backup, or lack what they name. `Corruption`: of the backup.
+    pub fn find(store: &Store, places: &Places, backup: &Backup) -> Result<Kept> {
+        let vfs = &*store.vfs;
+        if backup.meta.files.iter().any(|file| file.path.file_type().is_log()) {
+            check_no_logs_are_there(vfs, places, backup)?;
+            return Ok(Kept { tables: BTreeSet::new() });
+        }
+        let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
+        let existing = log_owner(vfs, &places.db, recover::recover(vfs, &places.db).ok().as_ref());
+        let mut reader = Reader { vfs, places, recovered, existing, tables: BTreeSet::new() };
+        let read = reader.read_logs().and_then(|()| check_numbers_differ(&reader.tables, places, backup));
+        read.map_err(|error| refusal(backup, error))?;
+        Ok(Kept { tables: reader.tables })
+    }
+}
+
+/// # Errors
+/// `InvalidArgument`: there are logs, and the backup has logs too. Those that are there would go on from writes that its
+/// logs end before.
+fn check_no_logs_are_there(vfs: &dyn Vfs, places: &Places, backup: &Backup) -> Result<()> {
+    let names = vfs.read_dir(&places.logs)?;
+    let is_log = |name: &&String| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log());
+    match names.iter().find(is_log) {
+        Some(name) => {
+            let what = format!(
+                "{name} was to be kept, but backup {} has logs of its own, which it does not follow; restore without \
+                 keep_log_files",
+                backup.id
+            );
+            Err(Error::invalid_argument(what).at_path(&places.logs))
+        }
+        None => Ok(()),
+    }
+}
+
+/// # Errors
+/// `InvalidArgument`: a table of the backup would replace one that is kept.
+fn check_numbers_differ(kept: &BTreeSet<FileNumber>, places: &Places, backup: &Backup) -> Result<()> {
+    let names: BTreeSet<String> = kept.iter().map(|number| file_name::format(FileType::Table, *number)).collect();
+    match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| names.contains(name)) {
+        Some(name) => {
+            let what = "the logs ingest a table, and the backup has another one of the same number";
+            Err(Error::invalid_argument(what).at_path(places.db.join(name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with logs is no reason to lose the database that they are part of.
+fn refusal(backup: &Backup, error: Error) -> Error {
+    let is_of_logs = matches!(error.kind(), ErrorKind::Corruption | ErrorKind::InvalidArgument) || error.is_not_found();
+    if !is_of_logs {
+        return error;
+    }
+    let what = format!(
+        "the logs that are there cannot be kept for backup {}: {}; nothing was changed. Restore to another directory, or \
+         without keep_log_files, which deletes them",
+        backup.id,
+        error.message()
+    );
+    let mut refusal = Error::invalid_argument(what);
+    if let Some(path) = error.path() {
+        refusal = refusal.at_path(path);
+    }
+    if let Some(offset) = error.offset() {
+        refusal = refusal.at_offset(offset);
+    }
+    refusal.with_source(error)
+}
+
+/// Reads kept logs.
+struct Reader<'a> {
+    vfs: &'a dyn Vfs,
+    places: &'a Places,
+    /// From the backup's MANIFEST.
+    recovered: Recovered,
+    /// The database that is there.
+    existing: DatabaseId,
+    /// Those that records name which the open applies.
+    tables: BTreeSet<FileNumber>,
+}
+
+impl Reader<'_> {
+    /// # Errors
+    /// `Corruption`, `InvalidArgument`: as the open's replay, which knows no more of these logs than this.
+    fn read_logs(&mut self) -> Result<()> {
+        let (vfs, dir) = (self.vfs, self.places.logs.as_path());
+        let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
+        let row = (own, self.recovered.log_row);
+        let found = row::find(vfs, dir, row, |path, number| log::read_head(vfs, path, number))?;
+        if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.existing) {
+            let what = format!("log {number} is of the database {other}, and the backup of {own}");
+            return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
+        }
+        let flushed = self.recovered.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
+        let in_tables = self.recovered.all_in_tables().max(flushed.unwrap_or_default());
+        let is_needed =
+            |log: &&row::MissingLog| !own_logs::is_in_tables((vfs, dir), log.number, &found.logs, in_tables);
+        if let Some(missing) = found.missing.iter().find(is_needed) {
+            return Err(missing.error(dir));
+        }
+        let mut cut_off = None;
+        for log in &found.logs {
+            let path = dir.join(file_name::format(FileType::Log, log.number));
+            if let Some(earlier) = cut_off.filter(|_| own_logs::has_records(vfs, &path, log.number)) {
+                let what =
+                    format!("log {earlier} does not end properly, and where it ends the MANIFEST says that would go");
+                return Err(Error::invalid_argument(what).at_path(path));
+            }
+            let options = ReplayOptions { number: log.number, later: log.later, ..ReplayOptions::default() };
+            let end = log::replay(vfs, &path, &options, &mut |record| {
+                self.see(&record).map_err(|error| error.at_record(&path, record.offset))
+            })?;
+            if end.reason != EndReason::Sealed {
+                cut_off = cut_off.or(Some(log.number));
+            }
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
+        match record.kind {
+            RecordKind::Ingest => self.see_ingest(&IngestRecord::decode(record.payload)?.0),
+            RecordKind::LargeBatch => self.see_large_batch(&LargeBatchRecord::decode(record.payload)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn see_ingest(&mut self, record: &IngestRecord) -> Result<()> {
+        for share in &record.families {
+            let family = self.recovered.families.iter().find(|family| family.id == share.family);
+            if family.is_none_or(|family| family.has_linked(record.first, record.last())) {
+                continue;
+            }
+            ingests::check_tables(self.vfs, &TablePaths(vec![self.places.db.clone()]), share)?;
+            let tables = share.layers.iter().flatten();
+            self.tables.extend(tables.map(|IngestTable { meta, .. }| meta.number));
+        }
+        Ok(())
+    }
+
+    fn see_large_batch(&self, record: &LargeBatchRecord) -> Result<()> {
+        let has_it = |id: &FamilyId| {
+            let family = self.recovered.families.iter().find(|family| family.id == *id);
+            family.is_none_or(|family| family.flushed_through >= Some(record.last()))
+        };
+        let path = self.places.logs.join(file_name::format(FileType::LargeBatch, record.file));
+        if record.families.iter().all(has_it) || self.vfs.exists(&path)? {
+            return Ok(());
+        }
+        Err(Error::corruption("the file of a large batch is missing, which was flushed since").at_path(path))
+    }
+}

@@ -1,0 +1,192 @@
+//! Makes a directory the database that a backup holds. CURRENT goes first and comes last: in between the directory does not
+//! open, and does not pass for another database.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use base::{Error, FileNumber, Result};
+use vfs::Vfs;
+
+use super::copy::{self, Target, check, for_each_file};
+use super::kept_logs::Kept;
+use super::store::{Backup, Store};
+use super::{BackupId, BackupOptions};
+use crate::api::db::lock_path;
+use crate::open::replay::row;
+use crate::open::{create_durable_dir, log_owner, remove_files, remove_load_dir};
+use crate::version::current::{install_current, read_current};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover;
+
+/// How a backup is restored.
+#[derive(Clone, Debug, Default)]
+pub struct RestoreOptions {
+    /// Where the logs go, if not into the database's directory. Logs there of the same database are deleted, unless they are
+    /// kept. Refused where a database restored to another directory would lose them: a copy beside its original needs a
+    /// `wal_dir` of its own.
+    pub wal_dir: Option<PathBuf>,
+    /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with: for a backup
+    /// that has no logs of its own, being made after a flush. They must follow it without a gap. What went to no log does
+    /// not come back: writes with `disable_wal`, ingests from behind, and families made since.
+    pub keep_log_files: bool,
+}
+
+/// The directories that are restored.
+#[derive(Clone)]
+pub(super) struct Places {
+    pub db: PathBuf,
+    pub logs: PathBuf,
+}
+
+impl Places {
+    fn of(&self, kind: FileType) -> &Path {
+        if kind.is_log() { &self.logs } else { &self.db }
+    }
+}
+
+pub(super) fn restore(
+    store: &Store,
+    options: &BackupOptions,
+    backup: Backup,
+    (db_dir, how): (&Path, &RestoreOptions),
+) -> Result<()> {
+    let vfs = &*store.vfs;
+    let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
+    let places = Places { db: db_dir.to_owned(), logs };
+    let manifest = manifest_of(store, &backup)?;
+    if !how.keep_log_files {
+        check_logs_are_of_what_goes(store, &places, &backup)?;
+    }
+    for dir in [&places.db, &places.logs] {
+        create_durable_dir(vfs, dir)?;
+    }
+    let _lock = vfs.lock(&lock_path(&places.db))?;
+    let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
+    let others = logs_of_others(store, &places, &backup)?;
+    clear(vfs, &places, (kept.as_ref(), &others))?;
+    bring_all(store, options, backup, &places)?;
+    for dir in [&places.logs, &places.db] {
+        vfs.sync_dir(dir)?;
+    }
+    install_current(vfs, &places.db, manifest)
+}
+
+/// The MANIFEST that a backup's CURRENT names.
+///
+/// # Errors
+/// `Corruption`: it has none, or none of that number.
+fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
+    let number = read_current(&*store.vfs, &store.private_dir(backup.id))?;
+    let name = file_name::format(FileType::Manifest, number);
+    if backup.meta.files.iter().any(|file| file.path.database_name() == name) {
+        return Ok(number);
+    }
+    let what = format!("backup {} lacks {name}, which its CURRENT names", backup.id);
+    Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
+}
+
+/// Logs with the backup's id may be deleted where its database is replaced, or was in a restore that did not end: that one
+/// left LOCK without CURRENT, and LOCK is durable before any log is brought.
+///
+/// # Errors
+/// `InvalidArgument`: there are such logs, and the database that they are of lies elsewhere.
+fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
+    let vfs = &*store.vfs;
+    let own = log_owner(
+        vfs,
+        &store.private_dir(backup.id),
+        recover::recover(vfs, &store.private_dir(backup.id)).ok().as_ref(),
+    );
+    if places.logs == places.db || !own.is_known() || !vfs.exists(&places.logs)? {
+        return Ok(());
+    }
+    let replaced = recover::recover(vfs, &places.db).ok();
+    let restoring = replaced.is_none() && vfs.exists(&lock_path(&places.db))?;
+    if restoring || log_owner(vfs, &places.db, replaced.as_ref()) == own {
+        return Ok(());
+    }
+    let names = vfs.read_dir(&places.logs)?;
+    let Some(name) = names.iter().find(|name| row::database_of(vfs, &places.logs.join(name)) == Some(own)) else {
+        return Ok(());
+    };
+    let what = "the backup's database has its logs here, and it is not the one restored over: it would lose them. Restore \
+                to another wal_dir, or remove the logs if that database is gone";
+    Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
+}
+
+/// The logs in a directory of their own that are neither of the database that is there nor of the backup's.
+///
+/// # Errors
+/// `InvalidArgument`: one of them is in the way of one of the backup's.
+fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<String>> {
+    let vfs = &*store.vfs;
+    if places.logs == places.db {
+        return Ok(BTreeSet::new());
+    }
+    let owner = |dir: &Path| log_owner(vfs, dir, recover::recover(vfs, dir).ok().as_ref());
+    let mut owners = vec![owner(&places.db), owner(&store.private_dir(backup.id))];
+    owners.retain(|owner| owner.is_known());
+    let mut others = BTreeSet::from_iter(vfs.read_dir(&places.logs)?);
+    others.retain(|name| {
+        !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, &places.logs.join(name), *own))
+    });
+    match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| others.contains(name)) {
+        Some(name) => {
+            let what = "another database's log is where the backup has one; restore to another wal_dir";
+            Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
+        }
+        None => Ok(others),
+    }
+}
+
+/// Removes the database that is there. Files that are no database's stay, and logs of `others`.
+fn clear(vfs: &dyn Vfs, places: &Places, (kept, others): (Option<&Kept>, &BTreeSet<String>)) -> Result<()> {
+    remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
+    vfs.sync_dir(&places.db)?;
+    let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
+    remove_files(vfs, &places.db, |kind, number| kind != FileType::Lock && !stays(kind, number))?;
+    remove_load_dir(vfs, &places.db)?;
+    if places.logs != places.db {
+        let is_of_another = |kind, number| others.contains(&file_name::format(kind, number));
+        remove_files(vfs, &places.logs, |kind, number| {
+            kind.is_log() && !stays(kind, number) && !is_of_another(kind, number)
+        })?;
+    }
+    // A file that came back after a power loss could be taken for one of the backup.
+    vfs.sync_dir(&places.logs)?;
+    vfs.sync_dir(&places.db)
+}
+
+/// What [`restore`] may delete: a database's files in its directories, without those that stay by their kind.
+pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Result<Vec<PathBuf>> {
+    let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
+    let mut found = Vec::new();
+    let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
+        if vfs.exists(dir)? {
+            let names = vfs.read_dir(dir)?;
+            let ours = names.iter().filter(|name| file_name::parse(name).is_some_and(|(kind, _)| goes(kind)));
+            found.extend(ours.map(|name| dir.join(name)));
+        }
+        Ok(())
+    };
+    add(db_dir, &|kind| kind != FileType::Lock && !(how.keep_log_files && kind.is_log()))?;
+    if logs != db_dir && !how.keep_log_files {
+        add(&logs, &|kind| kind.is_log())?;
+    }
+    Ok(found)
+}
+
+/// Copies every file but CURRENT, and compares it with its checksum.
+fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Places) -> Result<()> {
+    let (store, places, id): (Store, Places, BackupId) = (store.clone(), places.clone(), backup.id);
+    for_each_file(options, backup, move |file, bytes| {
+        let (kind, from) = (file.path.file_type(), file.path.at(&store.dir));
+        let contents = if kind == FileType::Current {
+            copy::read(&*store.vfs, &from, None)?
+        } else {
+            let to = places.of(kind).join(file.path.database_name());
+            copy::copy(&*store.vfs, &from, None, &Target { vfs: &*store.vfs, path: &to, syncs: true })?
+        };
+        check(id, &from, (file, bytes), contents)
+    })
+}

@@ -1,0 +1,242 @@
+//! Checks a database's files without opening it: every checksum, and every rule that its files keep between them. Writes
+//! nothing and takes no lock.
+
+mod logs;
+mod tables;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo, UserOrder};
+use vfs::Vfs;
+
+use crate::queue::ingest_record::IngestRecord;
+use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::recover::{self, Recovered};
+use crate::version::table_file::FileMeta;
+
+/// Problems that a report lists; a database with more needs no longer list.
+const PROBLEMS_MAX: usize = 1000;
+
+/// What a check is told about the database.
+#[derive(Clone)]
+pub struct CheckOptions {
+    pub vfs: Arc<dyn Vfs>,
+    /// Orders of keys that are not built in, for families that have one.
+    pub orders: Vec<UserOrder>,
+    /// `wal_dir`: where the logs lie, if not in the database's directory.
+    pub log_dir: Option<PathBuf>,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        CheckOptions { vfs: vfs::RealVfs::new(), orders: Vec::new(), log_dir: None }
+    }
+}
+
+/// How far a check has come.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckStep<'a> {
+    /// The file that is read next.
+    pub path: &'a Path,
+    pub bytes_done: u64,
+    pub bytes_total: u64,
+}
+
+/// Something wrong, and where.
+#[derive(Clone, Debug)]
+pub struct Problem(pub Error);
+
+impl Problem {
+    /// Nothing is damaged: it is a feature that this version does not have.
+    pub fn is_unsupported(&self) -> bool {
+        self.0.kind() == ErrorKind::Unsupported
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = &self.0;
+        match (error.path(), error.offset()) {
+            (Some(path), Some(offset)) => write!(f, "{}, byte {offset}: {}", path.display(), error.message()),
+            (Some(path), None) => write!(f, "{}: {}", path.display(), error.message()),
+            (None, _) => f.write_str(error.message()),
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// 0 where none could be read.
+    pub manifest: FileNumber,
+    /// RocksDB wrote the MANIFEST, or an export did.
+    pub is_rocksdbs: bool,
+    pub families: usize,
+    pub tables: u64,
+    pub table_bytes: u64,
+    /// Point entries and range tombstones in tables.
+    pub table_entries: u64,
+    pub logs: u64,
+    pub log_bytes: u64,
+    pub log_batches: u64,
+    /// Changes in the logs' batches.
+    pub log_changes: u64,
+    /// The last number in tables and logs.
+    pub last_seq: SeqNo,
+    /// Files that nothing refers to; the next open for writing deletes them.
+    pub superfluous: Vec<PathBuf>,
+    /// What is unusual and harmless.
+    pub notes: Vec<String>,
+    /// Empty where the database is whole.
+    pub problems: Vec<Problem>,
+    /// Problems beyond those listed.
+    pub problems_left_out: u64,
+    /// The MANIFEST went on during the check: somebody has the database open for writing, and problems may be files
+    /// that came or went meanwhile.
+    pub changed_meanwhile: bool,
+}
+
+impl CheckReport {
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn problem(&mut self, error: Error) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(Problem(error));
+        } else {
+            self.problems_left_out += 1;
+        }
+    }
+
+    /// Lists an error, if there is one.
+    fn take<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.problem(error)).ok()
+    }
+}
+
+/// Is told of every file before it is read.
+pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
+
+/// Checks the database at `dir`. Damage is no error here: it is in the report.
+///
+/// # Errors
+/// `InvalidArgument`: there is no database at `dir`. `Io`: the directory could not be read.
+pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    let recovered = match recover::recover(&*options.vfs, dir) {
+        Ok(recovered) => recovered,
+        Err(error) if error.is_not_found() && was_database(options, dir)? => {
+            report.problem(Error::corruption("CURRENT, which names the MANIFEST, is missing").at_path(dir));
+            return Ok(report);
+        }
+        Err(error) if error.is_not_found() => {
+            return Err(Error::invalid_argument("there is no database here").at_path(dir).with_source(error));
+        }
+        Err(error) => {
+            report.problem(error);
+            return Ok(report);
+        }
+    };
+    report.manifest = recovered.manifest;
+    report.is_rocksdbs = !recovered.fenced;
+    report.families = recovered.families.len();
+    report.notes.clone_from(&recovered.warnings);
+    let mut check = Check {
+        dir,
+        options,
+        recovered: &recovered,
+        report,
+        progress,
+        bytes_done: 0,
+        bytes_total: 0,
+        verified: BTreeSet::new(),
+        queued: Vec::new(),
+    };
+    check.run()?;
+    let mut report = check.report;
+    let now = recover::recover(&*options.vfs, dir);
+    report.changed_meanwhile =
+        now.map_or(true, |now| now.manifest != recovered.manifest || now.families != recovered.families);
+    Ok(report)
+}
+
+/// Whether a directory without CURRENT has files that only a database has.
+fn was_database(options: &CheckOptions, dir: &Path) -> Result<bool> {
+    if !options.vfs.exists(dir)? {
+        return Ok(false);
+    }
+    let kinds = options.vfs.read_dir(dir)?.into_iter().filter_map(|name| file_name::parse(&name));
+    Ok(kinds.into_iter().any(|(kind, _)| matches!(kind, FileType::Table | FileType::Manifest)))
+}
+
+/// A check under way.
+struct Check<'a> {
+    dir: &'a Path,
+    options: &'a CheckOptions,
+    recovered: &'a Recovered,
+    report: CheckReport,
+    progress: Progress<'a>,
+    bytes_done: u64,
+    bytes_total: u64,
+    /// Tables' files that have been read: virtual tables can share one.
+    verified: BTreeSet<FileNumber>,
+    /// Ingests that the logs hold, those that were linked since included.
+    queued: Vec<IngestRecord>,
+}
+
+impl Check<'_> {
+    fn run(&mut self) -> Result<()> {
+        let logs = self.find_logs()?;
+        let tables = self.recovered.families.iter().flat_map(|family| &family.tables);
+        self.bytes_total = tables.map(|(_, meta)| meta.file_bytes).sum::<u64>() + logs.bytes;
+        self.report.last_seq = self.recovered.last_seq;
+        for family in &self.recovered.families {
+            self.check_family(family);
+        }
+        self.check_logs(&logs);
+        let queued = self.queued_tables();
+        self.check_queued(&queued);
+        self.find_superfluous(&logs, &queued)
+    }
+
+    fn vfs(&self) -> &dyn Vfs {
+        &*self.options.vfs
+    }
+
+    fn log_dir(&self) -> &Path {
+        self.options.log_dir.as_deref().unwrap_or(self.dir)
+    }
+
+    fn begin_file(&mut self, path: &Path) {
+        (self.progress)(&CheckStep { path, bytes_done: self.bytes_done, bytes_total: self.bytes_total });
+    }
+
+    fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
+        let tables = self.recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let tables = tables.chain(queued.iter().map(|queued| &queued.meta));
+        let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
+        for name in self.options.vfs.read_dir(self.dir)? {
+            let Some((kind, number)) = file_name::parse(&name) else { continue };
+            let is_superfluous = match kind {
+                FileType::Table => !tables.contains(&number),
+                FileType::Manifest => number != self.recovered.manifest,
+                FileType::RocksLog => !logs.rocksdbs.contains(&number),
+                FileType::Temp | FileType::MemtableImage => true,
+                _ => false,
+            };
+            if is_superfluous {
+                self.report.superfluous.push(self.dir.join(name));
+            }
+        }
+        let load_dir = self.dir.join(LOAD_DIR);
+        if self.vfs().exists(&load_dir)? {
+            let left = self.vfs().read_dir(&load_dir)?;
+            self.report.superfluous.extend(left.into_iter().map(|name| load_dir.join(name)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! Single files as text, for people: tables, logs (ours and RocksDB's) and MANIFESTs.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
+use log::framed::{FramedEnd, FramedReader};
+use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
+use table::{AnyTable, TableContext, open_any};
+use vfs::{FileKind, IoClass, Vfs};
+
+use crate::commit::batch::{BatchReader, BatchRecord};
+use crate::queue::ingest_record::{IngestRecord, IngestTable};
+use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogsOnDemand;
+use crate::version::{current, manifest};
+
+pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
+
+/// Is shown a line; false ends the dump.
+pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
+
+/// Opens a table file by itself, whatever built-in order its keys are in. Values that it left in logs are looked for in
+/// logs beside it.
+///
+/// # Errors
+/// `Corruption`: damage. `Unsupported`: another format. `InvalidArgument`: its comparator is not built in.
+pub fn open_table(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<AnyTable> {
+    let logs = LogsOnDemand::in_dir(vfs.clone(), path.parent().unwrap_or(Path::new("")).to_owned());
+    let file = vfs.open(path)?;
+    let bytes = file.len().map_err(|error| error.at_path(path))?;
+    let open = |order| {
+        let order = InternalOrder::new(order);
+        let context = TableContext { order, values: Some(logs.clone()), ..TableContext::default() };
+        open_any(&**vfs, file.clone(), path, bytes, &context)
+    };
+    match open(UserOrder::Bytewise) {
+        Err(error) if error.kind() == base::ErrorKind::InvalidArgument => {
+            open(UserOrder::ReverseBytewise).map_err(|_| error)
+        }
+        opened => opened,
+    }
+}
+
+/// Shows the edits of a MANIFEST, or of the one that a database directory's CURRENT names.
+///
+/// # Errors
+/// `Corruption`, `Unsupported`: the file and the offset; the lines before stand.
+pub fn dump_manifest(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
+    let manifest: PathBuf = match vfs.metadata(path)?.kind {
+        FileKind::Directory => manifest::manifest_path(path, current::read_current(vfs, path)?),
+        FileKind::File | FileKind::Other => path.to_owned(),
+    };
+    let mut wanted = true;
+    crate::version::dump::dump(vfs, &manifest, &mut |text| wanted = wanted && line(text))
+}
+
+/// Shows the records of a log: one line each, and an indented one for each change. What kind of log it is and its number
+/// are known from its name.
+///
+/// # Errors
+/// `InvalidArgument`: the name is not that of a log. `Corruption`, with the offset; the lines before stand.
+pub fn dump_log(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match file_name::parse(name) {
+        Some((FileType::Log, number)) => dump_own_log(vfs, path, number, line),
+        Some((FileType::RocksLog, number)) => dump_rocksdb_log(vfs, path, number, line),
+        _ => {
+            let what = "not the name of a log; a log is NNNNNN.splog (Spillway) or NNNNNN.log (RocksDB)";
+            Err(Error::invalid_argument(what).at_path(path))
+        }
+    }
+}
+
+/// What ends a dump early, since replay ends only with an error. Never shown.
+fn stopped() -> Error {
+    Error::closed("the dump was ended")
+}
+
+fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
+    let mode = RecoveryMode::PointInTime;
+    let options = ReplayOptions { number, mode, ..ReplayOptions::default() };
+    let mut wanted = true;
+    let end = log::replay(vfs, path, &options, &mut |record| {
+        wanted = match record.kind {
+            RecordKind::Batch => {
+                show_batch(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
+            }
+            RecordKind::Ingest => show_ingest(record.offset, record.payload, line)
+                .map_err(|e| e.at_path(path).at_offset(record.offset))?,
+            kind => line(&format!("{}: {kind:?}, {} bytes", record.offset, record.payload.len())),
+        };
+        if wanted { Ok(()) } else { Err(stopped()) }
+    });
+    let end = match end {
+        Err(_) if !wanted => return Ok(()),
+        end => end?,
+    };
+    let why = match end.reason {
+        EndReason::Sealed => "its end record: the log is complete".to_owned(),
+        EndReason::Clean | EndReason::KnownEnd => "the last write".to_owned(),
+        EndReason::Blank => "nothing: the log was never used".to_owned(),
+        EndReason::Unfinished { next: None } => "a write that was cut off".to_owned(),
+        EndReason::Unfinished { next: Some(next) } => format!("a write that was cut off; others start at {next}"),
+    };
+    line(&format!("# ends at byte {} with {why}", end.end_offset));
+    Ok(())
+}
+
+fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
+    let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
+    while let Some(record) = reader.next()? {
+        let wanted = show_batch(record.offset, &record.payload, line);
+        if !wanted.map_err(|e| e.at_path(path).at_offset(record.offset))? {
+            return Ok(());
+        }
+    }
+    line(&match reader.end() {
+        Some(FramedEnd::Torn { offset }) => format!("# ends at byte {offset} with a write that was cut off"),
+        Some(FramedEnd::Zeros { offset }) => format!("# ends at byte {offset}; zeros follow"),
+        Some(FramedEnd::OtherLog { offset }) => format!("# ends at byte {offset}; another log's bytes follow"),
+        Some(FramedEnd::Damaged { offset }) => format!("# ends at byte {offset} with damage"),
+        Some(FramedEnd::Clean) | None => "# ends with the file".to_owned(),
+    });
+    Ok(())
+}
+
+/// Returns whether more is wanted.
+fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
+    let batch = BatchReader::new(payload)?;
+    let (first, count, bytes) = (batch.seq(), batch.declared_count(), payload.len());
+    if !line(&format!("{offset}: batch from number {first}, {count} changes, {bytes} bytes")) {
+        return Ok(false);
+    }
+    for (number, record) in (first.0..).zip(batch) {
+        if !line(&format!("  {number} {}", change(&record?))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// As [`show_batch`], of an ingest and the batch that rides with it.
+fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
+    let (record, batch) = IngestRecord::decode(payload)?;
+    let (first, families) = (record.first, record.families.len());
+    if !line(&format!("{offset}: ingest from number {first}, {families} families, {} bytes", payload.len())) {
+        return Ok(false);
+    }
+    let shape = record.shape();
+    for share in &record.families {
+        let family = match share.family {
+            FamilyId::DEFAULT => String::new(),
+            FamilyId(id) => format!(" in family {id}"),
+        };
+        if let Some((start, end)) = &share.excise {
+            let (start, end) = (start.escape_ascii(), end.escape_ascii());
+            if !line(&format!("  {first} excise ['{start}', '{end}'){family}")) {
+                return Ok(false);
+            }
+        }
+        for (i, layer) in share.layers.iter().enumerate() {
+            let number = shape.number_of_layer(first, i);
+            for IngestTable { meta, .. } in layer {
+                let name = file_name::format(FileType::Table, meta.number);
+                let (from, to) = (meta.smallest_user_key().escape_ascii(), meta.largest_user_key().escape_ascii());
+                if !line(&format!("  {number} table {name} ['{from}' .. '{to}'], {} bytes{family}", meta.file_bytes)) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    if batch.is_empty() { Ok(true) } else { show_batch(offset, batch, line) }
+}
+
+fn change(record: &BatchRecord<'_>) -> String {
+    let (key, value) = (record.key.escape_ascii(), record.value.escape_ascii());
+    let mut text = match record.kind {
+        ValueKind::Value => format!("put '{key}' => '{value}'"),
+        ValueKind::Merge => format!("merge '{key}' => '{value}'"),
+        ValueKind::Deletion => format!("delete '{key}'"),
+        ValueKind::SingleDeletion => format!("single delete '{key}'"),
+        ValueKind::RangeDeletion => format!("delete range ['{key}', '{value}')"),
+    };
+    if record.family != FamilyId::DEFAULT {
+        let _ = write!(text, " in family {}", record.family.0);
+    }
+    text
+}

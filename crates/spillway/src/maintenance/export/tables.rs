@@ -1,0 +1,176 @@
+//! The tables of an export: linked or copied where they are RocksDB's, and written anew as block-based tables, entry by
+//! entry, where they are files of ours, parts of files, or have range tombstones beyond their bounds. The database itself stays as it is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::tombstone::RangeTombstone;
+use base::{Cursor, Error, Result};
+use table::{BlockBasedTableBuilder, TableBuilder, TableBuilderConfig, TableFormat, TableReadOptions, TableSummary};
+use vfs::{IfExists, IoClass};
+
+use crate::background::staging::Staging;
+use crate::compaction::output::FamilyRules;
+use crate::core::context::Context;
+use crate::maintenance::export::ExportOptions;
+use crate::version::file_name::{self, FileType};
+use crate::version::table_file::{FileMeta, TableFile};
+
+/// Write-back is started whenever so many bytes were written, so that the sync at the end finds little to do.
+const BYTES_PER_SYNC: u64 = 1 << 20;
+
+/// Brings the tables of one family.
+pub(super) struct TableExport<'a> {
+    pub context: &'a Context,
+    pub staging: &'a Staging,
+    pub family: FamilyRules,
+    pub options: ExportOptions,
+}
+
+impl TableExport<'_> {
+    /// Brings a table of `level`. Returns its metadata where it is not what it was.
+    ///
+    /// # Errors
+    /// The table's and the file system's.
+    pub fn bring(&self, level: usize, table: &Arc<TableFile>) -> Result<Option<FileMeta>> {
+        if !self.is_rocksdbs(table)? || reaches_out(table)? {
+            return self.rewrite(level, table).map(Some);
+        }
+        table.with(|table| table.verify())?; // linked or copied as it is, it would pass for whole
+        let path = self.context.table_path(table.number());
+        match self.options.copy_tables {
+            true => self.staging.copy(&path, Some(table.meta.file_bytes))?,
+            false => self.staging.link_or_copy(&path)?,
+        }
+        Ok(None)
+    }
+
+    fn is_rocksdbs(&self, table: &TableFile) -> Result<bool> {
+        if table.meta.is_virtual() {
+            return Ok(false);
+        }
+        let path = self.context.table_path(table.number());
+        let format = TableFormat::of(&*self.context.vfs.open(&path)?, table.meta.file_bytes, IoClass::Other);
+        Ok(format.map_err(|e| e.at_path(path))?.is_rocksdbs())
+    }
+
+    /// Every version of every key comes along: what snapshots or older tables need of them is not known here. The bounds
+    /// stay, which other tables of the level respect.
+    fn rewrite(&self, level: usize, table: &Arc<TableFile>) -> Result<FileMeta> {
+        let path = self.staging.dir().join(file_name::format(FileType::Table, table.number()));
+        let summary = self.write(level, table, path.clone()).map_err(|error| error.at_path(path))?;
+        if summary.properties.entries == 0 {
+            let what = "nothing is left of the table between the bounds that the MANIFEST gives";
+            return Err(Error::corruption(what).at_path(self.context.table_path(table.meta.physical_number())));
+        }
+        // What names the old file's bytes does not hold of the new one.
+        Ok(FileMeta {
+            file_bytes: summary.file_bytes,
+            backing: None,
+            file_checksum: Vec::new(),
+            file_checksum_func: String::new(),
+            unique_id: None,
+            value_logs: Vec::new(),
+            ..table.meta.clone()
+        })
+    }
+
+    fn write(&self, level: usize, table: &Arc<TableFile>, path: PathBuf) -> Result<TableSummary> {
+        let from = table.open()?;
+        let file = self.context.vfs.create(&path, IfExists::Fail)?;
+        let mut builder = Box::new(BlockBasedTableBuilder::new(file, self.config(level, &table.meta, path))?);
+        let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
+        let mut cursor = from.clone().cursor(&options);
+        let mut valid = cursor.seek_to_first();
+        while valid {
+            builder.add(cursor.key(), cursor.value())?;
+            valid = cursor.next();
+        }
+        cursor.status()?;
+        for fragment in from.tombstones().iter().flat_map(|all| table.meta.tombstones_inside(all).fragments().to_vec())
+        {
+            for seq in fragment.seqs {
+                let (start, end) = (fragment.start.clone(), fragment.end.clone());
+                builder.add_tombstone(&RangeTombstone { start, end, seq })?;
+            }
+        }
+        builder.finish()
+    }
+
+    fn config(&self, level: usize, meta: &FileMeta, path: PathBuf) -> TableBuilderConfig {
+        let family = &self.family;
+        let compression = family.options.compression_at(level, false);
+        let mut compression_options = family.options.compression_opts.clone();
+        compression_options.max_dict_bytes = 0;
+        TableBuilderConfig {
+            order: family.order.clone(),
+            options: family.options.table.clone(),
+            compression,
+            compression_options,
+            prefix_extractor: family.options.prefix_extractor(),
+            merge_operator: family.merge_operator_name(),
+            origin: family.origin(self.context, meta.number, (meta.oldest_ancestor_time, meta.file_creation_time)),
+            class: IoClass::Other,
+            bytes_per_sync: BYTES_PER_SYNC,
+            ..TableBuilderConfig::new(path)
+        }
+    }
+}
+
+/// Whether the table has range tombstones that go on beyond its bounds, where they say nothing: whoever takes the file without
+/// the MANIFEST's bounds would have them delete its neighbours' keys.
+fn reaches_out(table: &TableFile) -> Result<bool> {
+    let all = table.open()?.tombstones();
+    Ok(all.is_some_and(|all| !Arc::ptr_eq(&all, &table.meta.tombstones_inside(&all))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base::{FileNumber, SeqNo, ValueKind, key};
+    use vfs::{MemoryVfs, Vfs};
+
+    use super::*;
+    use crate::{Db, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
+
+    /// As RocksDB leaves it where a compaction cut a range tombstone over two tables.
+    #[test]
+    fn a_tombstone_that_reaches_out_of_its_table_deletes_nothing_of_its_neighbours() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        let (core, family) = (db.core(), db.default_family());
+        let path = core.context.table_path(FileNumber(900));
+        let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+        table.put(b"d", b"of the table").unwrap();
+        table.delete_range(b"c", b"z").unwrap();
+        let made = table.finish().unwrap();
+        let bounds = |largest| FileMeta {
+            number: FileNumber(900),
+            file_bytes: made.file_bytes,
+            smallest: key::encode(b"c", SeqNo::ZERO, ValueKind::RangeDeletion),
+            largest,
+            ..FileMeta::default()
+        };
+        let cut = bounds(key::encode(b"n", SeqNo::MAX, ValueKind::RangeDeletion));
+        let whole = bounds(key::encode(b"z", SeqNo::MAX, ValueKind::RangeDeletion));
+        for (meta, is_written_anew) in [(whole, false), (cut, true)] {
+            let dir = Path::new("/export").join(is_written_anew.to_string());
+            vfs.create_dir_all(Path::new("/export")).unwrap();
+            let staging = Staging::begin(vfs.clone(), &dir).unwrap();
+            let (context, options) = (&*core.context, ExportOptions::default());
+            let export = TableExport { context, staging: &staging, family: FamilyRules::of(&family), options };
+            assert_eq!(export.bring(6, &family.tables().file(meta)).unwrap().is_some(), is_written_anew);
+            staging.commit().unwrap();
+        }
+        db.put(&family, b"p", b"of its neighbour", &WriteOptions::default()).unwrap();
+        let exported = Path::new("/export/true").join(file_name::format(FileType::Table, FileNumber(900)));
+        let as_import = IngestOptions { allow_db_generated_files: true, ..IngestOptions::default() };
+        db.ingest(&family, &[exported], &as_import).unwrap();
+        for (key, is_there) in [("d", true), ("p", true), ("e", false)] {
+            let found = db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(found.is_some(), is_there, "{key}");
+        }
+    }
+}

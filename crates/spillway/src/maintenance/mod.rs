@@ -1,0 +1,9 @@
+//! Copies of databases, and what looks after them: checkpoints, backups, exports, checks, repair.
+
+pub mod backup;
+pub mod check;
+pub mod checkpoint;
+pub(crate) mod drop_tables;
+pub mod dump;
+pub mod export;
+pub mod repair;

@@ -1,0 +1,111 @@
+//! Which families there were, where the MANIFEST does not tell: by the tables' properties, the OPTIONS file and the logs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use base::options::{DbOptions, FamilyOptions, OptionsFile};
+use base::{FamilyId, FileNumber};
+use vfs::{IoClass, Vfs};
+
+use super::tables::WholeTable;
+use super::unnamed;
+use crate::api::db::DEFAULT_FAMILY;
+use crate::open::replay::row::numbers_in;
+use crate::version::file_name::{self, FileType};
+use crate::version::replay::RecoveredFamily;
+
+/// An OPTIONS file is not read past this.
+const OPTIONS_BYTES_MAX: u64 = 16 << 20;
+
+/// Families by id: what the MANIFEST said of them, and what else is known.
+pub(super) struct Families {
+    pub known: BTreeMap<FamilyId, RecoveredFamily>,
+    /// What was supposed.
+    pub doubts: Vec<String>,
+}
+
+impl Families {
+    /// Those that the MANIFEST names; the default one is always there.
+    pub fn of(recovered: impl IntoIterator<Item = RecoveredFamily>) -> Families {
+        let mut known: BTreeMap<_, _> = recovered.into_iter().map(|family| (family.id, family)).collect();
+        let default = known.entry(FamilyId::DEFAULT).or_insert_with(|| empty(FamilyId::DEFAULT));
+        default.name = DEFAULT_FAMILY.to_owned();
+        Families { known, doubts: Vec::new() }
+    }
+
+    /// Notes what a table says of its family.
+    pub fn note_table(&mut self, table: &WholeTable) -> FamilyId {
+        let properties = &table.properties;
+        let id = FamilyId(properties.family_id.unwrap_or(0));
+        let family = self.known.entry(id).or_insert_with(|| empty(id));
+        if family.name.is_empty() {
+            family.name.clone_from(&properties.family_name);
+        }
+        if family.comparator.is_empty() {
+            table.order.user.name().clone_into(&mut family.comparator);
+        }
+        id
+    }
+
+    /// Names the families that have no name, those that only the logs write to included.
+    pub fn name_the_rest(&mut self, vfs: &dyn Vfs, dir: &Path, of_logs: &BTreeSet<FamilyId>) {
+        for id in of_logs {
+            self.known.entry(*id).or_insert_with(|| empty(*id));
+        }
+        let taken: BTreeSet<String> = self.known.values().map(|family| family.name.clone()).collect();
+        let stored = stored_names(vfs, dir);
+        self.doubt_dropped(stored.as_deref());
+        let mut free = stored.unwrap_or_default();
+        free.retain(|name| !taken.contains(name));
+        let nameless = self.known.values_mut().filter(|family| family.name.is_empty());
+        let nameless: Vec<_> = nameless.collect();
+        // Both are in the order in which families were made.
+        let names: Vec<Option<String>> = match free.len() == nameless.len() {
+            true => free.into_iter().map(Some).collect(),
+            false => vec![None; nameless.len()],
+        };
+        let is_certain = nameless.len() == 1;
+        for (family, name) in nameless.into_iter().zip(names) {
+            let is_stored = name.is_some();
+            family.name = name.unwrap_or_else(|| unnamed(family.id));
+            if !(is_stored && is_certain) {
+                let (id, name) = (family.id.0, &family.name);
+                self.doubts.push(format!("no file tells the name of column family {id}; it is called {name:?} now"));
+            }
+        }
+    }
+
+    /// The OPTIONS file is written anew when a family is dropped, and files of that one can remain.
+    fn doubt_dropped(&mut self, stored: Option<&[String]>) {
+        let Some(stored) = stored else { return };
+        let is_unknown = |family: &&RecoveredFamily| !family.name.is_empty() && !stored.contains(&family.name);
+        let unknown = self.known.values().filter(is_unknown).map(|family| &family.name);
+        self.doubts.extend(unknown.map(|name| {
+            format!(
+                "column family {name:?} is back, since files of it are there; it may have been dropped: the OPTIONS file does \
+                 not name it"
+            )
+        }));
+    }
+}
+
+fn empty(id: FamilyId) -> RecoveredFamily {
+    RecoveredFamily {
+        id,
+        name: String::new(),
+        comparator: String::new(),
+        log_number: FileNumber(0),
+        flushed_through: None,
+        linked_ingests: Vec::new(),
+        tables: Vec::new(),
+    }
+}
+
+/// The families that the newest OPTIONS file names.
+fn stored_names(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<String>> {
+    let newest = numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
+    let path = dir.join(file_name::format(FileType::Options, newest));
+    let text = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other).ok()?).ok()?;
+    let (file, _) = OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true).ok()?;
+    Some(file.families.into_iter().map(|(name, _)| name).collect())
+}

@@ -1,0 +1,181 @@
+//! What the logs say beside the writes in them: which numbers and tables ingests had, where each log ends, what is damaged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
+use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use vfs::Vfs;
+
+use crate::commit::batch::BatchReader;
+use crate::commit::commit::entries_of;
+use crate::commit::large::LargeBatchRecord;
+use crate::open::log_owner;
+use crate::open::replay::row::{self, numbers_in};
+use crate::queue::ingest_record::IngestRecord;
+use crate::version::edit::{LogEnd, LogRow};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+
+/// The logs in the directory.
+#[derive(Default)]
+pub(super) struct LogSurvey {
+    pub ingests: Vec<IngestRecord>,
+    /// Families that the logs write to.
+    pub families: BTreeSet<FamilyId>,
+    /// The last merge of each family.
+    pub merges: BTreeMap<FamilyId, SeqNo>,
+    pub last_seq: SeqNo,
+    /// The logs there are.
+    pub row: Option<LogRow>,
+    /// Where each log's history ends, as the next one begins: noted nowhere else once the MANIFEST is lost.
+    pub ends: Vec<LogEnd>,
+    /// Damaged logs' files, and what is wrong.
+    pub damaged: BTreeMap<PathBuf, String>,
+}
+
+/// Whose logs in `log_dir` a repair of the database in `dir` reads: where neither its MANIFEST nor IDENTITY tells, those of
+/// the only database that has some there.
+///
+/// # Errors
+/// `InvalidArgument`: several databases have logs there.
+pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Recovered>) -> Result<DatabaseId> {
+    let own = log_owner(vfs, dir, old);
+    if own.is_known() || !vfs.exists(log_dir)? {
+        return Ok(own);
+    }
+    let numbers = numbers_in(vfs, log_dir, FileType::Log)?;
+    let path = |number| log_dir.join(file_name::format(FileType::Log, number));
+    let mut owners = numbers.into_iter().filter_map(|number| log::database_of(vfs, &path(number), number).ok());
+    let Some(first) = owners.find(|owner| owner.is_known()) else { return Ok(own) };
+    match owners.find(|owner| owner.is_another_than(first)) {
+        None => Ok(first),
+        Some(other) => Err(Error::invalid_argument(format!(
+            "logs of several databases ({first}, {other}) lie in {}, and neither MANIFEST nor IDENTITY tells whose this is; \
+             write its id into IDENTITY, or move the logs of the others away",
+            log_dir.display()
+        ))
+        .at_path(dir)),
+    }
+}
+
+/// A record that takes numbers.
+struct Numbered {
+    offset: u64,
+    first: SeqNo,
+    last: SeqNo,
+}
+
+impl LogSurvey {
+    /// Reads all logs of the database `own` in `dir` that `old`, what the MANIFEST says, does not call superfluous.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn of(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<LogSurvey> {
+        let mut survey =
+            LogSurvey { ends: old.map_or_else(Vec::new, |old| old.log_ends.clone()), ..LogSurvey::default() };
+        let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
+        let oldest = old.and_then(|old| old.log_row).map(|row| row.oldest);
+        let is_of_another = |number| row::is_of_another(vfs, &dir.join(file_name::format(FileType::Log, number)), own);
+        numbers.retain(|number| Some(*number) >= oldest && !is_of_another(*number));
+        let mut logs = Vec::with_capacity(numbers.len());
+        for &number in &numbers {
+            let path = dir.join(file_name::format(FileType::Log, number));
+            let known_end = survey.ends.iter().find(|end| end.log == number).map(LogEnd::known);
+            let options = ReplayOptions { number, known_end, ..ReplayOptions::default() };
+            survey.find_damage(vfs, &path, options);
+            logs.push((number, survey.read(vfs, &path, options)?));
+        }
+        survey.find_ends(&logs);
+        survey.row = numbers.first().map(|&oldest| LogRow { oldest, newest: numbers.last().copied() });
+        Ok(survey)
+    }
+
+    /// Says which logs of the row that the MANIFEST names are gone.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<()> {
+        let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
+        for missing in row::find(vfs, dir, (own, old.and_then(|old| old.log_row)), head)?.missing {
+            let error = missing.error(dir);
+            self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
+        }
+        Ok(())
+    }
+
+    fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
+        let options = ReplayOptions { mode: RecoveryMode::PointInTime, ..options };
+        if let Err(error) = log::replay(vfs, path, &options, &mut |_| Ok(())) {
+            self.damaged.insert(path.to_owned(), error.to_string());
+        }
+    }
+
+    /// Every record that can be read. What is malformed in a record is for replay to pass over.
+    fn read(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Vec<Numbered>> {
+        let mut records = Vec::new();
+        let options = ReplayOptions { mode: RecoveryMode::SkipAnyCorruptedRecords, ..options };
+        let read = log::replay(vfs, path, &options, &mut |record| {
+            if let Ok(Some((first, last))) = self.note(&record) {
+                records.push(Numbered { offset: record.offset, first, last });
+            }
+            Ok(())
+        });
+        match read {
+            Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+            _ => Ok(records),
+        }
+    }
+
+    fn note(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
+        match record.kind {
+            RecordKind::Batch => self.note_batch(record.payload),
+            RecordKind::LargeBatch => {
+                let large = LargeBatchRecord::decode(record.payload)?;
+                self.families.extend(&large.families);
+                self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // there may be some
+                Ok(Some((large.first, large.last())))
+            }
+            RecordKind::Ingest => {
+                let (ingest, batch) = IngestRecord::decode(record.payload)?;
+                let (first, mut last) = (ingest.first, ingest.last());
+                if !batch.is_empty() {
+                    last = self.note_batch(batch)?.map_or(last, |(_, last)| last);
+                }
+                self.families.extend(ingest.families.iter().map(|share| share.family));
+                self.ingests.push(ingest);
+                Ok(Some((first, last)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn note_batch(&mut self, payload: &[u8]) -> Result<Option<(SeqNo, SeqNo)>> {
+        let batch = BatchReader::new(payload)?;
+        let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
+        for (family, entry) in entries_of(batch, first) {
+            self.families.insert(family);
+            if entry.kind == ValueKind::Merge {
+                self.merges.insert(family, entry.seq);
+            }
+        }
+        Ok(count.checked_sub(1).and_then(|rest| first.checked_add(rest)).map(|last| (first, last)))
+    }
+
+    /// A log that a crash cut off may hold writes behind the end that recovery gave it. The next log took their numbers.
+    fn find_ends(&mut self, logs: &[(FileNumber, Vec<Numbered>)]) {
+        let mut next_first = SeqNo::MAX;
+        for (number, records) in logs.iter().rev() {
+            let counted = records.iter().take_while(|record| record.first < next_first);
+            let last = counted.clone().map(|record| record.last).max();
+            let is_noted = self.ends.iter().any(|end| end.log == *number);
+            if let Some(past) = records.get(counted.count()).filter(|_| !is_noted) {
+                let last_seq = last.unwrap_or_default();
+                self.ends.push(LogEnd { log: *number, end_offset: past.offset, last_seq, on_disk: false });
+            }
+            self.last_seq = self.last_seq.max(last.unwrap_or_default());
+            next_first = records.first().map_or(next_first, |first| first.first.min(next_first));
+        }
+        self.ends.sort_by_key(|end| end.log);
+    }
+}

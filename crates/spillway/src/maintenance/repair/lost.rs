@@ -1,0 +1,134 @@
+//! The directory `lost/` of a database: what a repair took out of it, and what it replaced. Nothing in it is deleted.
+
+use std::path::{Path, PathBuf};
+
+use base::{FileNumber, Result};
+use vfs::{IfExists, IoClass, Vfs};
+
+use crate::open::create_durable_dir;
+use crate::version::file_name;
+
+/// Its name.
+pub(crate) const LOST_DIR: &str = "lost";
+
+/// Files under one name that are kept. One more replaces the last.
+const COPIES_MAX: u32 = 1000;
+
+pub(crate) struct Lost<'a> {
+    vfs: &'a dyn Vfs,
+    dir: PathBuf,
+}
+
+impl<'a> Lost<'a> {
+    pub fn new(vfs: &'a dyn Vfs, database: &Path) -> Lost<'a> {
+        Lost { vfs, dir: database.join(LOST_DIR) }
+    }
+
+    /// Where a file of that name is that was moved here before; the latest of several.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn find(&self, name: &str) -> Result<Option<PathBuf>> {
+        let mut found = None;
+        for copy in 0..COPIES_MAX {
+            let path = self.dir.join(numbered(name, copy));
+            if !self.vfs.exists(&path)? {
+                break;
+            }
+            found = Some(path);
+        }
+        Ok(found)
+    }
+
+    /// Moves a file here. Returns where it is now.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn take(&self, path: &Path) -> Result<PathBuf> {
+        let to = self.free_path(path)?;
+        if self.vfs.rename(path, &to).is_err() {
+            copy(self.vfs, path, &to)?; // on another file system, as a directory of logs may be
+            self.vfs.sync_dir(&self.dir)?;
+            self.vfs.remove_file(path)?;
+        }
+        Ok(to)
+    }
+
+    /// Keeps what is in a file that stays where it is, and may go later.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn keep(&self, path: &Path) -> Result<PathBuf> {
+        let to = self.free_path(path)?;
+        if self.vfs.hard_link(path, &to).is_err() {
+            copy(self.vfs, path, &to)?;
+        }
+        Ok(to)
+    }
+
+    /// Keeps a copy of a file that is to be replaced under its name.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn copy(&self, path: &Path) -> Result<()> {
+        copy(self.vfs, path, &self.free_path(path)?)
+    }
+
+    /// Writes a file of text.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn write(&self, name: &str, text: &[u8]) -> Result<()> {
+        let mut file = self.vfs.create(&self.free_path(Path::new(name))?, IfExists::Truncate)?;
+        file.append(text, IoClass::Other)?;
+        file.sync(IoClass::Other)
+    }
+
+    /// Makes what was done here survive a power loss.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn sync(&self) -> Result<()> {
+        if self.vfs.exists(&self.dir)? { self.vfs.sync_dir(&self.dir) } else { Ok(()) }
+    }
+
+    /// A number that no file here reaches.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn next_file(&self) -> Result<FileNumber> {
+        if !self.vfs.exists(&self.dir)? {
+            return Ok(FileNumber(0));
+        }
+        let names = self.vfs.read_dir(&self.dir)?;
+        let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
+        Ok(FileNumber(numbers.max().unwrap_or(0)))
+    }
+
+    fn free_path(&self, from: &Path) -> Result<PathBuf> {
+        if !self.vfs.exists(&self.dir)? {
+            create_durable_dir(self.vfs, &self.dir)?;
+        }
+        let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        for copy in 0..COPIES_MAX {
+            let path = self.dir.join(numbered(name, copy));
+            if !self.vfs.exists(&path)? {
+                return Ok(path);
+            }
+        }
+        Ok(self.dir.join(numbered(name, COPIES_MAX)))
+    }
+}
+
+fn numbered(name: &str, copy: u32) -> String {
+    if copy == 0 { name.to_owned() } else { format!("{name}.{copy}") }
+}
+
+fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
+    let source = vfs.open(from)?;
+    let mut copy = vfs.create(to, IfExists::Truncate)?;
+    crate::background::staging::read_blocks(&*source, u64::MAX, IoClass::Other, &mut |_, block| {
+        copy.append(block, IoClass::Other)
+    })?;
+    copy.sync(IoClass::Other)
+}

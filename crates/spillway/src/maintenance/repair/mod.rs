@@ -1,0 +1,121 @@
+//! Repair: a new MANIFEST for a database that lost files, made of what is left. Keeps V3, V4, Q1; D2 as far as what is left
+//! allows.
+//!
+//! The old MANIFEST is the first source: where it can be read, tables keep level, bounds and numbers, and files that it does
+//! not name do not count. For the rest the tables tell: their family by their properties, their place by what is in them
+//! (`order`). The logs are replayed as ever, or salvaged where they are damaged. Nothing is deleted: what does not count any
+//! more lies in `lost/`. Until CURRENT is replaced the directory is what it was, less what was moved to `lost/` because it
+//! did not count; a repair that was interrupted is begun again.
+
+mod families;
+mod logs;
+pub(crate) mod lost;
+mod manifest;
+mod order;
+mod report;
+mod tables;
+mod work;
+
+use std::path::Path;
+
+use base::note;
+use base::options::WalRecoveryMode;
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use vfs::Vfs;
+
+use crate::api::db::{Db, OpenOptions, OtherFamilies, lock_path};
+use crate::core::context::log_dir;
+use crate::open::{self, Opened};
+use crate::version::recover::Recovered;
+
+use self::logs::LogSurvey;
+use self::work::Work;
+
+pub use report::{LostTable, RepairReport, RepairedFamily};
+
+/// Makes the database in `dir` one that opens, of what is left of it. `options` are those it is opened with: comparators
+/// that are not built in have to be there, families need not be named. A database that nothing is wrong with stays as it
+/// is, but for leftovers of a crash.
+///
+/// # Errors
+/// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, or it is RocksDB's and `adopt_rocksdb` is false.
+/// `Unsupported`: something in it cannot be read by this version, though nothing is wrong with it. After any error the
+/// repair can be begun again.
+pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairReport> {
+    let dir = dir.as_ref();
+    open::validate(options)?;
+    if !options.vfs.exists(dir)? {
+        return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
+    }
+    let logs = log_dir(dir, &options.db);
+    let lock = options.vfs.lock(&lock_path(dir))?;
+    let mut work = Work::begin(options, dir, &logs)?;
+    let recovered = work.plan()?;
+    work.set_aside()?;
+    let mut options = options_for(options, &recovered);
+    if work.has_damaged_logs() {
+        options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    }
+    let core = open_what_is_left(dir, &options, recovered)?;
+    let db = Db::start(Opened { core, lock: Some(lock) }, &options)?;
+    let mut report = work.report;
+    report.last_seq = db.latest_sequence_number();
+    db.close()?;
+    Ok(report)
+}
+
+/// The logs as far as they can be read without damage; where there is some, as much of them as can be read.
+fn open_what_is_left(
+    dir: &Path,
+    options: &OpenOptions,
+    recovered: Recovered,
+) -> Result<std::sync::Arc<crate::core::Core>> {
+    match open::open_as(dir, options, recovered.clone()) {
+        Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
+            note::warn!(%error, "the logs are salvaged");
+            let mut options = options.clone();
+            options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+            open::open_as(dir, &options, recovered)
+        }
+        opened => opened,
+    }
+}
+
+/// All families are opened, and none is made.
+fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
+    let mut options = options.clone();
+    options.families.retain(|(name, _)| recovered.families.iter().any(|family| family.name == *name));
+    if matches!(options.other_families, OtherFamilies::Refuse) {
+        options.other_families = OtherFamilies::OpenWith(Box::default());
+    }
+    options.read_only = false;
+    options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
+    let levels = |name: &str| {
+        let tables = recovered.families.iter().filter(|family| family.name == name).flat_map(|family| &family.tables);
+        tables.map(|(level, _)| level + 1).max().unwrap_or(1)
+    };
+    for (name, family) in &mut options.families {
+        family.num_levels = family.num_levels.max(levels(name));
+    }
+    options
+}
+
+/// The tables that logs name and no level has.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn queued_tables(
+    vfs: &dyn Vfs,
+    log_dir: &Path,
+    own: log::DatabaseId,
+    recovered: &Recovered,
+) -> Result<Vec<FileNumber>> {
+    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered))?;
+    let shares = survey.ingests.iter().flat_map(|record| &record.families);
+    Ok(shares.flat_map(|share| share.layers.iter().flatten().map(|table| table.meta.number)).collect())
+}
+
+/// How a family is spoken of that has no name.
+fn unnamed(id: FamilyId) -> String {
+    format!("family-{}", id.0)
+}

@@ -1,0 +1,300 @@
+//! The tables in the directory: what each is, and whether it is whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::key::{self, ParsedKey};
+use base::tombstone::RangeTombstone;
+use base::value_source::{ValueRef, ValueSource};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
+use parking_lot::Mutex;
+use table::{
+    BlockBasedTableBuilder, DamageSink, ExternalFile, PassedOver, Properties, Table, TableBuilder, TableBuilderConfig,
+    TableContext, TableOrigin, TableReadOptions, TableSummary, open_any,
+};
+use vfs::{IfExists, IoClass, Vfs};
+
+use crate::read::damage::SkippedDamage;
+
+use crate::core::tables::counted;
+use crate::version::log_life::{LogsOnDemand, ValueLog};
+use crate::version::table_file::FileMeta;
+
+/// Where tables are, and what is needed to read them.
+pub(super) struct TableSource<'a> {
+    pub vfs: &'a Arc<dyn Vfs>,
+    pub dir: &'a Path,
+    pub log_dir: &'a Path,
+    pub orders: Vec<UserOrder>,
+    /// Numbers of ingests that the logs hold: writes that a flush did not bring.
+    pub ingest_numbers: BTreeSet<SeqNo>,
+}
+
+/// A table that was read through, and is whole.
+pub(super) struct WholeTable {
+    pub meta: FileMeta,
+    pub order: InternalOrder,
+    pub properties: Properties,
+    /// The largest number of an entry that a flush brought, or a compaction of such.
+    pub largest_flushed: SeqNo,
+}
+
+/// What could be read of a damaged table, in a file of its own.
+pub(super) struct Salvaged {
+    pub table: WholeTable,
+    pub skipped: Vec<PassedOver>,
+}
+
+impl TableSource<'_> {
+    /// Reads a table that the MANIFEST names: what that says stands.
+    ///
+    /// # Errors
+    /// `Corruption`: the table is damaged, or there is another. `Unsupported`: its order of keys is not known.
+    pub fn read_named(&self, meta: &FileMeta, path: &Path) -> Result<WholeTable> {
+        let values = self.values();
+        let (whole, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values)?;
+        whole.verify()?;
+        let table = counted(meta, &order, whole)?;
+        let seen = self.walk(&table, &order, None)?;
+        let properties = table.properties().clone();
+        Ok(WholeTable { meta: meta.clone(), order, properties, largest_flushed: seen.largest_flushed })
+    }
+
+    /// Reads a table of which only the file is known. `number`: that of an ingest's table, which stands in the log or
+    /// nowhere.
+    ///
+    /// # Errors
+    /// As [`read_named`](Self::read_named).
+    pub fn read_unnamed(&self, file: FileNumber, path: &Path, number: Option<SeqNo>) -> Result<WholeTable> {
+        let bytes = self.vfs.metadata(path)?.len;
+        let values = self.values();
+        let (table, order) = self.open(path, bytes, number, &values)?;
+        table.verify()?;
+        let seen = self.walk(&table, &order, number)?;
+        let Some((smallest, largest)) = seen.bounds else { return Err(Error::corruption("the table has no entries")) };
+        let properties = table.properties().clone();
+        let meta = FileMeta {
+            number: file,
+            file_bytes: bytes,
+            smallest,
+            largest,
+            smallest_seq: seen.smallest_seq,
+            largest_seq: seen.largest_seq,
+            epoch_number: 1,
+            oldest_ancestor_time: properties.creation_time_s,
+            file_creation_time: properties.file_creation_time_s,
+            value_logs: values.shares(),
+            ..FileMeta::default()
+        };
+        Ok(WholeTable { meta, order, properties, largest_flushed: seen.largest_flushed })
+    }
+
+    /// Writes what can be read of a damaged table into another, whose number is `to`. `None` where that is nothing. The bounds
+    /// stay, which other tables of the level respect.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn salvage(&self, meta: &FileMeta, path: &Path, to: FileNumber) -> Result<Option<Salvaged>> {
+        let values = self.values();
+        let opened = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values);
+        let opened = opened.and_then(|(whole, order)| Ok((counted(meta, &order, whole)?, order)));
+        let Ok((table, order)) = opened else { return Ok(None) };
+        let skipped = SkippedDamage::new();
+        let target = path_of(self.dir, to);
+        let summary = self.copy_readable(&table, &order, (meta, &target), &skipped)?;
+        if summary.properties.entries == 0 {
+            self.vfs.remove_file(&target)?;
+            return Ok(None);
+        }
+        let meta = FileMeta {
+            number: to,
+            file_bytes: summary.file_bytes,
+            backing: None,
+            file_checksum: Vec::new(),
+            file_checksum_func: String::new(),
+            unique_id: None,
+            value_logs: Vec::new(),
+            ..meta.clone()
+        };
+        let table = WholeTable { meta, order, properties: summary.properties, largest_flushed: SeqNo::ZERO };
+        Ok(Some(Salvaged { table, skipped: skipped.list() }))
+    }
+
+    fn copy_readable(
+        &self,
+        from: &Arc<dyn Table>,
+        order: &InternalOrder,
+        (meta, path): (&FileMeta, &Path),
+        skipped: &Arc<SkippedDamage>,
+    ) -> Result<TableSummary> {
+        let properties = from.properties();
+        let origin = TableOrigin {
+            family: properties.family_id.map(FamilyId),
+            family_name: properties.family_name.clone(),
+            db_id: properties.db_id.clone(),
+            ..TableOrigin::default()
+        };
+        let config = TableBuilderConfig {
+            order: order.clone(),
+            merge_operator: properties.merge_operator.clone(),
+            origin,
+            ..TableBuilderConfig::new(path.to_owned())
+        };
+        let file = self.vfs.create(path, IfExists::Truncate)?;
+        let mut builder = Box::new(BlockBasedTableBuilder::new(file, config)?);
+        let options = TableReadOptions {
+            fill_cache: false,
+            class: IoClass::Other,
+            skip_damaged: Some(skipped.clone()),
+            ..TableReadOptions::default()
+        };
+        let mut cursor = from.clone().cursor(&options);
+        let mut valid = cursor.seek_to_first();
+        let mut last = None;
+        while valid {
+            builder.add(cursor.key(), cursor.value())?;
+            last = Some(key::user_key(cursor.key()).to_vec());
+            valid = cursor.next();
+        }
+        if let Err(error) = cursor.status() {
+            let through = Some(meta.largest_user_key().to_vec());
+            skipped.passed_over(PassedOver { error, from: last, through });
+        }
+        for fragment in from.tombstones().iter().flat_map(|all| meta.tombstones_inside(all).fragments().to_vec()) {
+            for seq in fragment.seqs {
+                let (start, end) = (fragment.start.clone(), fragment.end.clone());
+                builder.add_tombstone(&RangeTombstone { start, end, seq })?;
+            }
+        }
+        builder.finish()
+    }
+
+    /// Opens a table again to walk it.
+    ///
+    /// # Errors
+    /// The table's.
+    pub fn reopen(&self, table: &WholeTable, path: &Path) -> Result<Arc<dyn Table>> {
+        let meta = &table.meta;
+        let (opened, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &self.values())?;
+        counted(meta, &order, opened)
+    }
+
+    fn open(
+        &self,
+        path: &Path,
+        bytes: u64,
+        largest_seq: Option<SeqNo>,
+        values: &Arc<SeenValues>,
+    ) -> Result<(Arc<dyn Table>, InternalOrder)> {
+        let mut refused = Error::unsupported("no order of keys is known");
+        for order in &self.orders {
+            let order = InternalOrder::new(order.clone());
+            let context = TableContext {
+                order: order.clone(),
+                largest_seq,
+                values: Some(values.clone()),
+                ..TableContext::default()
+            };
+            match open_any(&**self.vfs, self.vfs.open(path)?, path, bytes, &context) {
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => refused = error, // it has another
+                opened => return Ok((opened?.into_table(), order)),
+            }
+        }
+        let what = format!("{}: open it with that comparator among the options", refused.message());
+        Err(Error::unsupported(what).at_path(path))
+    }
+
+    fn values(&self) -> Arc<SeenValues> {
+        let logs = LogsOnDemand::in_dir(self.vfs.clone(), self.log_dir.to_owned());
+        Arc::new(SeenValues { logs, bytes: Mutex::default() })
+    }
+
+    /// Goes through all entries. `number`: of an ingest, which is every entry's.
+    fn walk(&self, table: &Arc<dyn Table>, order: &InternalOrder, number: Option<SeqNo>) -> Result<Seen> {
+        let mut seen = Seen { smallest_seq: SeqNo::MAX, ..Seen::default() };
+        let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
+        let mut cursor = table.clone().cursor(&options);
+        let mut valid = cursor.seek_to_first();
+        while valid {
+            let entry =
+                ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
+            self.note(&mut seen, entry.seq, number.is_some());
+            seen.hold(order, cursor.key(), cursor.key());
+            valid = cursor.next();
+        }
+        cursor.status()?;
+        for fragment in table.tombstones().iter().flat_map(|all| all.fragments()) {
+            fragment.seqs.iter().for_each(|seq| self.note(&mut seen, *seq, number.is_some()));
+            let newest = fragment.seqs.first().copied().unwrap_or_default();
+            let start = key::encode(&fragment.start, newest, ValueKind::RangeDeletion);
+            seen.hold(order, &start, &key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion));
+        }
+        seen.smallest_seq = seen.smallest_seq.min(seen.largest_seq);
+        Ok(seen)
+    }
+
+    fn note(&self, seen: &mut Seen, seq: SeqNo, is_ingested: bool) {
+        (seen.smallest_seq, seen.largest_seq) = (seen.smallest_seq.min(seq), seen.largest_seq.max(seq));
+        if !is_ingested && !self.ingest_numbers.contains(&seq) {
+            seen.largest_flushed = seen.largest_flushed.max(seq);
+        }
+    }
+}
+
+/// What a walk over a table has seen.
+#[derive(Default)]
+struct Seen {
+    /// The first and the last internal key.
+    bounds: Option<(Vec<u8>, Vec<u8>)>,
+    smallest_seq: SeqNo,
+    largest_seq: SeqNo,
+    largest_flushed: SeqNo,
+}
+
+impl Seen {
+    fn hold(&mut self, order: &InternalOrder, first: &[u8], last: &[u8]) {
+        let Some((smallest, largest)) = &mut self.bounds else {
+            self.bounds = Some((first.to_vec(), last.to_vec()));
+            return;
+        };
+        if order.compare(first, smallest).is_lt() {
+            *smallest = first.to_vec();
+        }
+        if order.compare(last, largest).is_gt() {
+            last.clone_into(largest);
+        }
+    }
+}
+
+/// Whether a table was made to be ingested and has no number in the file: then the MANIFEST alone had it.
+pub(super) fn lacks_number(properties: &Properties) -> bool {
+    properties.external.is_some_and(|external| external.version == ExternalFile::VERSION && external.global_seqno == 0)
+}
+
+/// Values in logs, and which were asked for.
+struct SeenValues {
+    logs: Arc<LogsOnDemand>,
+    /// By log, and offset in it.
+    bytes: Mutex<BTreeMap<FileNumber, BTreeMap<u64, u64>>>,
+}
+
+impl SeenValues {
+    fn shares(&self) -> Vec<ValueLog> {
+        let seen = self.bytes.lock();
+        seen.iter().map(|(log, values)| ValueLog { log: *log, bytes: values.values().sum() }).collect()
+    }
+}
+
+impl ValueSource for SeenValues {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        self.bytes.lock().entry(value.log).or_default().insert(value.offset, u64::from(value.len));
+        self.logs.resolve(value)
+    }
+}
+
+/// Where a table lies.
+pub(super) fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
+    use crate::version::file_name::{FileType, format};
+    dir.join(format(FileType::Table, number))
+}

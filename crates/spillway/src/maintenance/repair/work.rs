@@ -1,0 +1,581 @@
+//! A repair under way: looks at everything, decides what counts, and moves aside what does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::options::FamilyOptions;
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use vfs::Vfs;
+
+use super::families::Families;
+use super::logs::LogSurvey;
+use super::lost::Lost;
+use super::manifest::OldManifest;
+use super::order::{self, Unplaced};
+use super::report::{LostTable, RepairReport, RepairedFamily};
+use super::tables::{TableSource, WholeTable, lacks_number, path_of};
+use crate::api::db::{OpenOptions, OtherFamilies};
+use crate::open::replay::row::numbers_in;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::manifest_path;
+use crate::version::recover::Recovered;
+use crate::version::table_file::FileMeta;
+
+/// The file in `lost/` that says what is there, and why.
+const REPORT: &str = "REPORT";
+
+pub(super) struct Work<'a> {
+    options: &'a OpenOptions,
+    vfs: &'a Arc<dyn Vfs>,
+    dir: &'a Path,
+    log_dir: &'a Path,
+    old: OldManifest,
+    /// Whether the old MANIFEST says all: files that it does not name do not count.
+    is_complete: bool,
+    logs: LogSurvey,
+    source: TableSource<'a>,
+    families: Families,
+    tables: Vec<Found>,
+    /// Files of tables that go to `lost/`.
+    aside: BTreeSet<PathBuf>,
+    next_file: FileNumber,
+    /// The id of the database that made the tables.
+    made_by: Option<String>,
+    pub report: RepairReport,
+}
+
+/// A table that counts.
+struct Found {
+    family: FamilyId,
+    table: WholeTable,
+    /// What the MANIFEST says.
+    level: Option<usize>,
+}
+
+/// What a log says of a table that was ingested.
+#[derive(Clone, Copy)]
+struct Ingested {
+    number: SeqNo,
+    /// Replay brings it.
+    is_queued: bool,
+}
+
+impl<'a> Work<'a> {
+    /// Reads MANIFEST and logs.
+    ///
+    /// # Errors
+    /// As [`repair`](super::repair).
+    pub fn begin(options: &'a OpenOptions, dir: &'a Path, log_dir: &'a Path) -> Result<Work<'a>> {
+        let vfs = &options.vfs;
+        let old = OldManifest::read(&**vfs, dir)?;
+        check_owner(options, dir, log_dir, &old)?;
+        let known = old.recovered.as_ref();
+        let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
+        let mut logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
+        if old.damage.is_none() {
+            logs.find_missing(&**vfs, log_dir, own, known)?;
+        }
+        let numbers =
+            |record: &crate::queue::ingest_record::IngestRecord| (record.first.0..=record.last().0).map(SeqNo);
+        let source = TableSource {
+            vfs,
+            dir,
+            log_dir,
+            orders: orders(options),
+            ingest_numbers: logs.ingests.iter().flat_map(numbers).collect(),
+        };
+        let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
+        let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
+        let (is_complete, next_file) = (old.damage.is_none(), FileNumber(0));
+        let mut work = Work {
+            options,
+            vfs,
+            dir,
+            log_dir,
+            old,
+            is_complete,
+            logs,
+            source,
+            families,
+            tables: Vec::new(),
+            aside: BTreeSet::new(),
+            next_file,
+            made_by: None,
+            report,
+        };
+        work.next_file = work.first_free_number()?;
+        Ok(work)
+    }
+
+    /// Decides what the database is from now on.
+    ///
+    /// # Errors
+    /// As [`repair`](super::repair).
+    pub fn plan(&mut self) -> Result<Recovered> {
+        let files = numbers_in(&**self.vfs, self.dir, FileType::Table)?;
+        self.check_end(&files)?;
+        self.take_named()?;
+        self.take_unnamed(&files)?;
+        self.drop_broken_ingests(&files)?;
+        if !self.is_complete {
+            self.guess_numbers()?;
+            self.families.name_the_rest(&**self.vfs, self.dir, &self.logs.families);
+            self.guess_progress();
+        }
+        self.place()?;
+        self.report.logs.extend(self.logs.damaged.values().cloned());
+        self.report.doubts.append(&mut self.families.doubts);
+        Ok(self.recovered())
+    }
+
+    /// A number that no file has, and none that anything refers to.
+    fn first_free_number(&self) -> Result<FileNumber> {
+        let mut next = self.old.recovered.as_ref().map_or(FileNumber(1), |old| old.next_file);
+        for dir in [self.dir, self.log_dir] {
+            if self.vfs.exists(dir)? {
+                let names = self.vfs.read_dir(dir)?;
+                let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
+                next = next.max(FileNumber(numbers.max().unwrap_or(0)));
+            }
+        }
+        Ok(next.max(Lost::new(&**self.vfs, self.dir).next_file()?))
+    }
+
+    /// A MANIFEST that was cut off between two records looks whole. It shows where tables are gone that it names, and there
+    /// are newer ones that it does not.
+    fn check_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+        let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
+        let named = || old.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let newest = named().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
+        let lacks = named().any(|meta| !files.contains(&meta.physical_number()));
+        let queued = self.ingested();
+        let has_newer = files.range(newest..).any(|file| *file > newest && !queued.contains_key(file));
+        if lacks && has_newer {
+            self.is_complete = false;
+            let what = "the MANIFEST names tables that are gone, and newer ones are there that it does not name: its end may be \
+                        missing";
+            self.report.manifest = Some(what.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The tables that the MANIFEST names.
+    fn take_named(&mut self) -> Result<()> {
+        let families = self.families.known.values().map(|family| (family.id, family.tables.clone()));
+        for (family, tables) in families.collect::<Vec<_>>() {
+            for (level, meta) in tables {
+                let path = path_of(self.dir, meta.physical_number());
+                match self.source.read_named(&meta, &path) {
+                    Ok(table) => self.tables.push(Found { family, table, level: Some(level) }),
+                    Err(error) if error.is_not_found() => self.note_missing(family, &meta)?,
+                    Err(error) if error.kind() == ErrorKind::Corruption => {
+                        self.salvage((family, level), &meta, (&path, error))?;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_missing(&mut self, family: FamilyId, meta: &FileMeta) -> Result<()> {
+        let name = file_name::format(FileType::Table, meta.physical_number());
+        let path = Lost::new(&**self.vfs, self.dir).find(&name)?;
+        let why = match (&path, self.is_complete) {
+            (Some(_), _) => "an earlier repair moved it",
+            (None, true) => "it is missing",
+            (None, false) => {
+                "it is missing; it may have been compacted after the part of the MANIFEST that can be read"
+            }
+        };
+        let (family, keys) = (Some(self.name_of(family)), Some(keys_of(meta)));
+        self.report.lost.push(LostTable { path, name, family, keys, why: why.to_owned() });
+        Ok(())
+    }
+
+    /// Keeps what can be read of a damaged table, in another file.
+    fn salvage(
+        &mut self,
+        (family, level): (FamilyId, usize),
+        meta: &FileMeta,
+        (path, error): (&Path, Error),
+    ) -> Result<()> {
+        self.aside.insert(path.to_owned());
+        let name = file_name::format(FileType::Table, meta.physical_number());
+        let lost =
+            |keys, why: String| LostTable { path: Some(path.to_owned()), name: name.clone(), family: None, keys, why };
+        let number = self.next_file;
+        match self.source.salvage(meta, path, number)? {
+            None => self.report.lost.push(lost(Some(keys_of(meta)), error.to_string())),
+            Some(salvaged) => {
+                self.next_file.0 += 1;
+                let edge = |key: Option<Vec<u8>>, bound: &[u8]| key.unwrap_or_else(|| bound.to_vec());
+                self.report.lost.extend(salvaged.skipped.into_iter().map(|skipped| {
+                    let from = edge(skipped.from, meta.smallest_user_key());
+                    let through = edge(skipped.through, meta.largest_user_key());
+                    lost(Some((from, through)), skipped.error.to_string())
+                }));
+                self.tables.push(Found { family, table: salvaged.table, level: Some(level) });
+            }
+        }
+        let name = self.name_of(family);
+        let new = self.report.lost.iter_mut().filter(|lost| lost.family.is_none());
+        new.for_each(|lost| lost.family = Some(name.clone()));
+        Ok(())
+    }
+
+    fn name_of(&self, family: FamilyId) -> String {
+        let name = self.families.known.get(&family).map(|family| family.name.clone());
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| super::unnamed(family))
+    }
+
+    /// What the logs say of tables that were ingested.
+    fn ingested(&self) -> BTreeMap<FileNumber, Ingested> {
+        let mut ingested = BTreeMap::new();
+        for record in &self.logs.ingests {
+            for share in &record.families {
+                let family = self.families.known.get(&share.family);
+                let is_queued = !family.is_some_and(|family| family.has_linked(record.first, record.last()));
+                for (i, layer) in share.layers.iter().enumerate() {
+                    let number = record.shape().number_of_layer(record.first, i);
+                    ingested.extend(layer.iter().map(|table| (table.meta.number, Ingested { number, is_queued })));
+                }
+            }
+        }
+        ingested
+    }
+
+    /// The tables that the MANIFEST does not name.
+    fn take_unnamed(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+        let named: BTreeSet<FileNumber> = self
+            .families
+            .known
+            .values()
+            .flat_map(|family| &family.tables)
+            .flat_map(|(_, meta)| [meta.number, meta.physical_number()])
+            .collect();
+        let ingested = self.ingested();
+        for file in files.difference(&named) {
+            let path = path_of(self.dir, *file);
+            let ingested = ingested.get(file).copied();
+            let is_queued = ingested.is_some_and(|ingested| ingested.is_queued);
+            if self.is_complete && !is_queued {
+                self.aside.insert(path.clone());
+                self.report.superfluous.push(path);
+                continue;
+            }
+            match self.source.read_unnamed(*file, &path, ingested.map(|ingested| ingested.number)) {
+                Ok(_) if self.is_complete => {} // replay brings it
+                Ok(table) => self.take_guessed(table, path),
+                Err(error) if error.kind() == ErrorKind::Corruption => {
+                    let name = file_name::format(FileType::Table, *file);
+                    let why = error.to_string();
+                    self.report.lost.push(LostTable { path: Some(path.clone()), name, family: None, keys: None, why });
+                    self.aside.insert(path);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// An ingest that only a log holds, and that lacks a table, is left out whole (D3): its other tables do not count.
+    fn drop_broken_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+        let mut lost = Vec::new();
+        for record in &self.logs.ingests {
+            let is_linked = |family: &FamilyId| {
+                self.families.known.get(family).is_some_and(|family| family.has_linked(record.first, record.last()))
+            };
+            let queued = record.families.iter().filter(|share| !is_linked(&share.family));
+            let tables =
+                queued.flat_map(|share| share.layers.iter().flatten().map(|table| (share.family, &table.meta)));
+            let tables: Vec<_> = tables.collect();
+            let is_gone = |number: &FileNumber| self.is_complete && !files.contains(number);
+            let is_broken = |number: &FileNumber| is_gone(number) || self.aside.contains(&path_of(self.dir, *number));
+            if tables.iter().any(|(_, meta)| is_broken(&meta.number)) {
+                lost.extend(tables.iter().map(|(family, meta)| (*family, (*meta).clone())));
+                let what = format!("the ingest at number {} lacks a table, and is left out whole", record.first);
+                self.report.logs.push(what);
+            }
+        }
+        for (family, meta) in lost {
+            let path = path_of(self.dir, meta.number);
+            let name = file_name::format(FileType::Table, meta.number);
+            if !files.contains(&meta.number) {
+                self.note_missing(family, &meta)?;
+            } else if self.aside.insert(path.clone()) {
+                let (family, keys) = (Some(self.name_of(family)), Some(keys_of(&meta)));
+                let why = "it is of an ingest that lacks another table".to_owned();
+                self.report.lost.push(LostTable { path: Some(path), name, family, keys, why });
+            }
+        }
+        Ok(())
+    }
+
+    fn take_guessed(&mut self, table: WholeTable, path: PathBuf) {
+        let id = FamilyId(table.properties.family_id.unwrap_or(0));
+        if self.old.dropped.contains(&id) {
+            self.aside.insert(path.clone());
+            self.report.superfluous.push(path);
+            return;
+        }
+        let family = self.families.note_table(&table);
+        let properties = &table.properties;
+        let is_own = properties.external.is_none() && !properties.db_id.is_empty();
+        let has_identity = self.vfs.exists(&self.dir.join("IDENTITY")).unwrap_or(true);
+        if is_own && !has_identity && self.made_by.is_none() {
+            self.made_by = Some(properties.db_id.clone());
+        }
+        self.tables.push(Found { family, table, level: None });
+    }
+
+    /// Gives numbers to ingested tables whose own stood in the MANIFEST only: by the numbers of the files that came before.
+    fn guess_numbers(&mut self) -> Result<()> {
+        self.tables.sort_by_key(|found| found.table.meta.number);
+        let ingested = self.ingested();
+        let mut newest: BTreeMap<FamilyId, SeqNo> = BTreeMap::new();
+        for found in &mut self.tables {
+            let (number, before) = (found.table.meta.number, newest.entry(found.family).or_default());
+            if found.level.is_none() && lacks_number(&found.table.properties) && !ingested.contains_key(&number) {
+                let path = path_of(self.dir, number);
+                found.table = self.source.read_unnamed(number, &path, Some(*before))?;
+                self.report.doubts.push(format!(
+                    "{} was ingested, and its sequence number is lost: it is taken to be {before}, by the number of its file",
+                    file_name::format(FileType::Table, number)
+                ));
+            }
+            *before = (*before).max(found.table.meta.largest_seq);
+        }
+        Ok(())
+    }
+
+    /// How far each family was flushed: through the newest entry that a flush brought (Q2). Ingests that the logs hold were
+    /// linked where their tables are gone: compactions took them.
+    fn guess_progress(&mut self) {
+        for found in self.tables.iter().filter(|found| found.level.is_none()) {
+            if let Some(family) = self.families.known.get_mut(&found.family) {
+                family.flushed_through = family.flushed_through.max(Some(found.table.largest_flushed));
+            }
+        }
+        // Where a compaction took the numbers away, as from what nothing lies beneath, it may have been flushed further.
+        for (id, family) in &self.families.known {
+            let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
+            let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
+            if is_unsure && self.logs.merges.get(id).copied() > family.flushed_through {
+                self.report.doubts.push(format!(
+                    "how far column family {:?} was flushed is not certain: merges that the logs hold may be applied twice",
+                    family.name
+                ));
+            }
+        }
+        for record in &self.logs.ingests {
+            for share in &record.families {
+                let Some(family) = self.families.known.get_mut(&share.family) else { continue };
+                let is_there = |number: FileNumber| self.vfs.exists(&path_of(self.dir, number)).unwrap_or(true);
+                let is_named = |number| family.tables.iter().any(|(_, meta)| meta.number == number);
+                let tables = || share.layers.iter().flatten().map(|table| table.meta.number);
+                let was_linked = tables().any(|number| !is_there(number) || is_named(number));
+                if share.excise.is_some() && (was_linked || family.has_linked(record.first, record.last())) {
+                    let what = "an excise took parts out of tables of column family";
+                    let which =
+                        format!("{what} {}: where the MANIFEST does not tell which, they are back", share.family.0);
+                    self.report.doubts.push(which);
+                }
+                if was_linked && !family.has_linked(record.first, record.last()) {
+                    family.linked_ingests.push(record.first);
+                    family.linked_ingests.sort_unstable();
+                }
+            }
+        }
+    }
+
+    /// Gives every table its level.
+    fn place(&mut self) -> Result<()> {
+        let queued = self.ingested();
+        let is_queued = |meta: &FileMeta| queued.get(&meta.number).is_some_and(|ingested| ingested.is_queued);
+        let mut by_family: BTreeMap<FamilyId, Vec<Found>> = BTreeMap::new();
+        for found in std::mem::take(&mut self.tables) {
+            if found.level.is_some() || !is_queued(&found.table.meta) {
+                by_family.entry(found.family).or_default().push(found);
+            }
+        }
+        for id in self.families.known.keys().copied().collect::<Vec<_>>() {
+            let found = by_family.remove(&id).unwrap_or_default();
+            let tables = match self.is_complete {
+                true => found.into_iter().map(|found| (found.level.unwrap_or(0), found.table.meta)).collect(),
+                false => self.place_anew(id, found)?,
+            };
+            self.note_family(id, tables);
+        }
+        Ok(())
+    }
+
+    fn place_anew(&mut self, id: FamilyId, found: Vec<Found>) -> Result<Vec<(usize, FileMeta)>> {
+        let Some(first) = found.first() else { return Ok(Vec::new()) };
+        let order: InternalOrder = first.table.order.clone();
+        let mut unplaced = Vec::with_capacity(found.len());
+        for Found { table, level, .. } in found {
+            let path = path_of(self.dir, table.meta.physical_number());
+            let opened = self.source.reopen(&table, &path)?;
+            unplaced.push(Unplaced { meta: table.meta, table: opened, level });
+        }
+        let before = order::relations(&order, &unplaced)?;
+        let placed = order::levels(&order, &unplaced, &before, self.num_levels(&self.name_of(id)));
+        let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
+        self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
+            format!("{} has older and newer entries than others for the same keys; it is taken to be older", name(meta))
+        }));
+        let mut tables: Vec<_> = unplaced
+            .into_iter()
+            .zip(placed.places)
+            .map(|(table, place)| (place.level, FileMeta { epoch_number: place.epoch, ..table.meta }))
+            .collect();
+        tables.sort_by_key(|(level, meta)| (*level, meta.number));
+        Ok(tables)
+    }
+
+    fn num_levels(&self, name: &str) -> usize {
+        let named = self.options.families.iter().find(|(known, _)| known == name).map(|(_, family)| family.num_levels);
+        let others = match &self.options.other_families {
+            OtherFamilies::OpenWith(family) => family.num_levels,
+            OtherFamilies::Refuse => FamilyOptions::default().num_levels,
+        };
+        named.unwrap_or(others)
+    }
+
+    fn note_family(&mut self, id: FamilyId, tables: Vec<(usize, FileMeta)>) {
+        let name = self.name_of(id);
+        let Some(family) = self.families.known.get_mut(&id) else { return };
+        let order =
+            self.source.orders.iter().find(|order| order.name() == family.comparator).cloned().unwrap_or_default();
+        let mut keys: Option<(Vec<u8>, Vec<u8>)> = None;
+        for (_, meta) in &tables {
+            let (first, last) = keys.get_or_insert_with(|| keys_of(meta));
+            if order.compare(meta.smallest_user_key(), first).is_lt() {
+                meta.smallest_user_key().clone_into(first);
+            }
+            if order.compare(meta.largest_user_key(), last).is_gt() {
+                meta.largest_user_key().clone_into(last);
+            }
+        }
+        let bytes = tables.iter().map(|(_, meta)| meta.file_bytes).sum();
+        self.report.families.push(RepairedFamily { id, name, tables: tables.len(), bytes, keys });
+        family.tables = tables;
+    }
+
+    fn recovered(&self) -> Recovered {
+        let old = self.old.recovered.as_ref();
+        let families: Vec<_> = self.families.known.values().cloned().collect();
+        let metas = || families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let known = metas().map(|meta| meta.largest_seq).filter(|seq| *seq != SeqNo::MAX);
+        let through = families.iter().filter_map(|family| family.flushed_through);
+        let last_seq = known.chain(through).chain([self.logs.last_seq]).max().unwrap_or_default();
+        let of_values = metas().flat_map(|meta| &meta.value_logs).map(|share| FileNumber(share.log.0 + 1));
+        let next_file = of_values.fold(self.next_file, FileNumber::max);
+        let largest_id = families.last().map_or(0, |family| family.id.0);
+        let row = if self.is_complete { old.and_then(|old| old.log_row) } else { self.logs.row };
+        let is_rocksdbs = old
+            .map_or_else(|| self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir), |old| !old.fenced);
+        Recovered {
+            manifest: old.map_or(FileNumber(0), |old| old.manifest),
+            next_file,
+            last_seq: old.map_or(last_seq, |old| old.last_seq.max(last_seq)),
+            max_family: old.map_or(largest_id, |old| old.max_family.max(largest_id)),
+            min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
+            log_ends: self.logs.ends.clone(),
+            log_row: row,
+            log_dir: Some(self.options.db.wal_dir.clone()),
+            db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),
+            fenced: !is_rocksdbs,
+            warnings: Vec::new(),
+            families,
+        }
+    }
+
+    /// Whether the logs can be replayed only in part.
+    pub fn has_damaged_logs(&self) -> bool {
+        !self.logs.damaged.is_empty()
+    }
+
+    /// Moves what does not count to `lost/`, and keeps there what is about to be replaced. Done again it finds nothing left.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn set_aside(&mut self) -> Result<()> {
+        let vfs = &**self.vfs;
+        let lost = Lost::new(vfs, self.dir);
+        for number in numbers_in(vfs, self.dir, FileType::MemtableImage)? {
+            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have what is in them
+        }
+        for path in &self.aside {
+            let now = lost.take(path)?;
+            let lost = self.report.lost.iter_mut().filter(|lost| lost.path.as_ref() == Some(path));
+            lost.for_each(|lost| lost.path = Some(now.clone()));
+            self.report.superfluous.iter_mut().filter(|other| *other == path).for_each(|other| other.clone_from(&now));
+        }
+        for log in self.logs.damaged.keys() {
+            if vfs.exists(log)? {
+                lost.keep(log)?;
+            }
+        }
+        if !self.report.lost_nothing() {
+            lost.write(REPORT, self.report.to_string().as_bytes())?;
+        }
+        if self.report.manifest.is_some() {
+            for number in numbers_in(vfs, self.dir, FileType::Manifest)? {
+                lost.keep(&manifest_path(self.dir, number))?;
+            }
+            let current = self.dir.join(file_name::format(FileType::Current, FileNumber(0)));
+            if vfs.exists(&current)? {
+                lost.copy(&current)?;
+            }
+        }
+        lost.sync()?;
+        vfs.sync_dir(self.dir)
+    }
+}
+
+/// The orders of keys that tables may have.
+fn orders(options: &OpenOptions) -> Vec<UserOrder> {
+    let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
+    let others = match &options.other_families {
+        OtherFamilies::OpenWith(family) => Some(&**family),
+        OtherFamilies::Refuse => None,
+    };
+    let given = options.families.iter().map(|(_, family)| family).chain(others).map(|family| &family.order);
+    orders.extend(given.filter(|order| matches!(order, UserOrder::Custom(_))).cloned());
+    orders
+}
+
+fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
+    (meta.smallest_user_key().to_vec(), meta.largest_user_key().to_vec())
+}
+
+fn has_rocksdb_logs(vfs: &dyn Vfs, dir: &Path) -> bool {
+    numbers_in(vfs, dir, FileType::RocksLog).is_ok_and(|logs| !logs.is_empty())
+}
+
+/// # Errors
+/// `InvalidArgument`: there is no database, or it is RocksDB's and may not be taken over.
+fn check_owner(options: &OpenOptions, dir: &Path, log_dir: &Path, old: &OldManifest) -> Result<()> {
+    let vfs = &*options.vfs;
+    let rocksdb_logs = || has_rocksdb_logs(vfs, log_dir);
+    let is_rocksdbs = match &old.recovered {
+        Some(old) => !old.fenced,
+        None => numbers_in(vfs, log_dir, FileType::Log)?.is_empty() && rocksdb_logs(),
+    };
+    if is_rocksdbs && !options.adopt_rocksdb {
+        let what = "RocksDB wrote this database; a repair takes it over, and RocksDB refuses it from then on. Say that this is \
+                    wanted (adopt_rocksdb, --adopt), or use RocksDB's own repair (ldb repair)";
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    let is_empty = old.recovered.is_none()
+        && numbers_in(vfs, dir, FileType::Table)?.is_empty()
+        && numbers_in(vfs, log_dir, FileType::Log)?.is_empty()
+        && !rocksdb_logs();
+    if is_empty {
+        return Err(Error::invalid_argument("there is no database to repair: no MANIFEST, table or log").at_path(dir));
+    }
+    Ok(())
+}

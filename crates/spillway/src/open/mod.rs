@@ -1,0 +1,574 @@
+//! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use base::metrics::Statistics;
+use base::note;
+use base::options::{FamilyOptions, InfoLogLevel, kept};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use table::BlockCache;
+use vfs::{IfExists, IoClass, LockGuard, Vfs};
+
+use crate::api::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
+use crate::background::caught::caught;
+use crate::background::pace::Pace;
+use crate::background::tasks::Tasks;
+use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
+use crate::core::family::check_name;
+use crate::core::flush_ways::FlushCounts;
+use crate::core::{Core, CoreParts, FamilySet, FamilyState};
+use crate::info_log::InfoLog;
+use crate::open::replay::{LogReplay, Replayed};
+use crate::open::restart::Restored;
+use crate::queue::held::MemtableMaking;
+use crate::queue::images::ImageNames;
+use crate::queue::memory::MemoryBudget;
+use crate::version::edit::LogEnd;
+use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogLives;
+use crate::version::manifest::ManifestWriter;
+use crate::version::purge::PurgeQueue;
+use crate::version::recover::{self, Recovered, TablePaths};
+use crate::version::replay::RecoveredFamily;
+use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
+use crate::version::table_file::TableFile;
+use crate::version::table_store::OpenSlots;
+use crate::version::version::Version;
+
+mod adoption;
+mod beside;
+mod best_efforts;
+mod destroy;
+pub(crate) mod dump;
+mod families;
+mod identity;
+mod options_file;
+mod orphans;
+mod reading;
+pub(crate) mod replay;
+pub(crate) mod restart;
+mod start;
+
+use families::{Shared, adapted, build_family, check_newest_tables, follow_write_buffer};
+use reading::Attempt;
+
+pub(crate) use beside::{Beside, copy_beside};
+pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
+pub(crate) use families::make_family;
+pub(crate) use identity::{log_owner, new_session};
+
+/// What [`open`] hands to the database's handle.
+pub(crate) struct Opened {
+    pub core: Arc<Core>,
+    pub lock: Option<Box<dyn LockGuard>>,
+}
+
+pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
+    let remarks = validate(options)?;
+    let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
+    // Not before: the log of whoever has the directory is not ours to put aside.
+    let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
+    let scope = note::within(Some(info_log.clone()));
+    info_log.note_program(dir, &options.db);
+    remarks.iter().chain(&options.remarks).for_each(|text| remark(text));
+    let opened = match lock {
+        Some(_) => open_for_writing(dir, options, &info_log),
+        None => open_for_reading(dir, options, &info_log),
+    };
+    let opened = opened.map_err(name_repair);
+    match &opened {
+        Ok(core) => core.note_opened(),
+        Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
+    }
+    drop(scope);
+    if opened.is_err()
+        && !options.vfs.exists(&dir.join(file_name::format(FileType::Current, FileNumber(0)))).unwrap_or(true)
+    {
+        info_log.leave_no_file(); // there is no database, and nothing is left in its place
+    }
+    info_log.write_out();
+    Ok(Opened { core: opened?, lock })
+}
+
+/// Says what helps where a table or a MANIFEST is lost or damaged.
+fn name_repair(error: Error) -> Error {
+    let name = error.path().and_then(Path::file_name).and_then(|name| name.to_str());
+    match name.and_then(file_name::parse) {
+        Some((FileType::Table | FileType::Manifest | FileType::Current, _))
+            if error.kind() == ErrorKind::Corruption && !error.message().contains("spillway repair") =>
+        {
+            error.advise(
+                "restore the file from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)",
+            )
+        }
+        _ => error,
+    }
+}
+
+fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+    let logs = log_dir(dir, &options.db);
+    reading::open_steadily(&*options.vfs, dir, &logs, || {
+        let opening = prepare(dir, options, info_log)?;
+        let notices_missing_logs = opening.recovered.log_row.is_some();
+        Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
+    })
+}
+
+/// Goes by what memtables' images say, or without them where one that replay has flushed turns out to be damaged: nothing
+/// counts that was made until then, and the logs are all there (F2).
+fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+    let mut opening = prepare(dir, options, info_log)?;
+    let adopts = !opening.recovered.fenced;
+    let core = match opening.recover(true) {
+        Err(error) if error.kind() == ErrorKind::Corruption && opening.has_images() => {
+            note::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
+            drop(opening);
+            prepare(dir, options, info_log)?.run(false)
+        }
+        replayed => opening.begin(replayed?),
+    }?;
+    if adopts {
+        note::warn!(path = %dir.display(), "a RocksDB database was taken over: RocksDB refuses it from now on");
+    }
+    Ok(core)
+}
+
+/// Opens for writing what `recovered` says, whatever CURRENT does. The caller has the directory's lock. Images are not gone by.
+pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Core>> {
+    let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
+    let _scope = note::within(Some(info_log.clone()));
+    info_log.note_program(dir, &options.db);
+    let opened = Opening::new(dir, options, recovered, &info_log)?.run(false);
+    info_log.write_out();
+    opened
+}
+
+fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) -> Result<Opening<'a>> {
+    let recovered = start::recover_or_begin(dir, options)?;
+    for warning in &recovered.warnings {
+        note::warn!(warning, "recovery");
+    }
+    adoption::check(dir, options, &recovered).inspect_err(|_| info_log.leave_no_file())?;
+    Opening::new(dir, options, recovered, info_log)
+}
+
+/// Tells of an option that has no effect, or another one. Whoever read the options from a text was told by that: only the
+/// event log takes it for a warning.
+fn remark(text: &str) {
+    tracing::info!(text, "options");
+    tell(InfoLogLevel::Warn, text);
+}
+
+/// Tells the event log of what the caller knows otherwise.
+fn tell(level: InfoLogLevel, text: &str) {
+    note::tell(level, (file!(), line!()), |_, message| message.push_str(text));
+}
+
+/// What an open tells of options that are kept, of the database and of the families.
+pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
+    let others = match &options.other_families {
+        OtherFamilies::Refuse => None,
+        OtherFamilies::OpenWith(family) => Some(&**family),
+    };
+    let families = options.families.iter().map(|(_, family)| family).chain(others);
+    let of_families = families.map(|family| kept::review(family, true));
+    // What is refused even so is for the open to say.
+    [kept::review(&options.db, true)].into_iter().chain(of_families).flat_map(Result::unwrap_or_default).collect()
+}
+
+/// What is to be told of the options of the database.
+pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
+    options.db.validate()?;
+    let ignore_unsupported = options.db.ignore_unsupported_options;
+    let remarks = kept::review(&options.db, ignore_unsupported)?;
+    let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
+    let others = match &options.other_families {
+        OtherFamilies::Refuse => None,
+        OtherFamilies::OpenWith(family) => Some(("others", &**family)),
+    };
+    for (name, family) in all.chain(others) {
+        let valid = family.validate().and_then(|()| kept::review(family, ignore_unsupported).map(drop));
+        valid.map_err(|e| e.context(format!("column family \"{name}\"")))?;
+    }
+    Ok(remarks)
+}
+
+/// Makes sure that the directory is there, and that nobody else uses it.
+fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
+    if options.db.create_if_missing {
+        for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
+            create_durable_dir(&*options.vfs, &dir)?;
+        }
+    } else if !options.vfs.exists(dir)? {
+        let what = "there is no database here; set create_if_missing (--create) to make one";
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    options.vfs.lock(&lock_path(dir))
+}
+
+/// Makes a directory whose name survives a power loss.
+pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    vfs.create_dir_all(dir)?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),
+        Some(_) => vfs.sync_dir(Path::new(".")),
+        None => Ok(()),
+    }
+}
+
+/// The parts of a database that is being opened.
+struct Opening<'a> {
+    options: &'a OpenOptions,
+    recovered: Recovered,
+    context: Arc<Context>,
+    shared: Shared,
+    families: BTreeMap<FamilyId, FamilyState>,
+    /// How many images were taken for what logs hold.
+    /// What was found in images.
+    restored: Restored,
+}
+
+impl<'a> Opening<'a> {
+    fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
+        let vfs = options.vfs.clone();
+        let db_id = identity::find(&*vfs, dir, &log_dir(dir, &options.db), &recovered)?;
+        let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
+        let tasks = Tasks::new(options.read_only || vfs.runs_inline());
+        let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
+        let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
+        let context = Arc::new(Context {
+            dir: dir.to_owned(),
+            own_dirs: own_dirs(&*vfs, dir, &options.db)?,
+            options: options.db.clone(),
+            numbers: numbers.clone(),
+            memtable_ids: AtomicU64::new(0),
+            memtables: MemtableMaking {
+                background: tasks.as_background(),
+                memory: MemoryBudget::new(options.db.db_write_buffer_size),
+                images: (!options.read_only).then(|| {
+                    let leaves_values = options.db.memtable_as_log_index;
+                    ImageNames::new(vfs.clone(), (dir, &db_id), numbers, recovered.fenced, leaves_values)
+                }),
+            },
+            flushes: FlushCounts::default(),
+            tasks,
+            logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
+            pace: Pace::new(vfs.clone(), statistics.clone(), options.db.pace_background_writes),
+            statistics,
+            listeners: options.db.listeners.clone(),
+            info_log: info_log.clone(),
+            db_id,
+            session_id: identity::new_session(&*vfs),
+            dir_sync_failed: AtomicBool::new(false),
+            vfs,
+        });
+        let capacity = options.families.iter().map(|(_, f)| f.table.block_cache).max();
+        let capacity = capacity.unwrap_or_else(|| FamilyOptions::default().table.block_cache);
+        let shared = Shared {
+            slots: OpenSlots::new(options.db.max_open_files),
+            purge: context.logs.purge().clone(),
+            block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
+        };
+        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored: Restored::default() })
+    }
+
+    fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
+        let replayed = self.recover(by_images)?;
+        self.begin(replayed)
+    }
+
+    /// What tables, images (`by_images`) and logs hold. No file that was there is changed. What a damaged image holds may
+    /// make the caller's code panic.
+    fn recover(&mut self, by_images: bool) -> Result<Replayed> {
+        let tasks = self.context.tasks.clone();
+        // No thread will come for them, and those that wait own what keeps them.
+        caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
+    }
+
+    /// The database that goes on from there.
+    fn begin(self, replayed: Replayed) -> Result<Arc<Core>> {
+        let tasks = self.context.tasks.clone();
+        self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
+    }
+
+    fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
+        self.open_families()?;
+        if !self.options.read_only {
+            let first_own = self.recovered.next_file;
+            self.restored = restart::restore(&self.context, &mut self.families, by_images, first_own)?;
+        }
+        let replayed = self.replay_logs()?;
+        // Not before: logs that a backup kept may hold families that it does not, under numbers that are free now.
+        self.create_missing(replayed.last_seq)?;
+        Ok(replayed)
+    }
+
+    /// Whether some of what was recovered is still read from images.
+    fn has_images(&self) -> bool {
+        self.families.values().flat_map(|family| &family.queue).any(|entry| entry.image_number().is_some())
+    }
+
+    fn begin_with(mut self, replayed: Replayed) -> Result<Arc<Core>> {
+        let core = Core::new(CoreParts {
+            context: self.context.clone(),
+            read_only: self.options.read_only,
+            last_seq: replayed.last_seq,
+            first_own_file: self.recovered.next_file,
+            restored_memtables: self.restored.images,
+            max_family: self.recovered.max_family,
+            purge: self.shared.purge.clone(),
+            slots: self.shared.slots.clone(),
+            block_cache: self.shared.block_cache.clone(),
+        });
+        let mut families = std::mem::take(&mut self.families);
+        if self.keeps_tables_open() {
+            families.values().try_for_each(|family| self.open_for_good(family.tables()))?;
+        }
+        core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
+        for family in families.values_mut() {
+            family.family.set_mutable(&family.mutable);
+            drop(family.publish_view());
+        }
+        core.state.lock().families = families;
+        if !self.options.read_only {
+            self.begin_writing(&core, replayed)?;
+        }
+        core.refresh_debt(&core.state.lock());
+        let core = Arc::new(core);
+        let weak = Arc::downgrade(&core);
+        self.shared.purge.listen(Box::new(move || {
+            if let Some(core) = weak.upgrade() {
+                core.upkeep.raise();
+            }
+        }));
+        if !self.shared.purge.is_empty() {
+            core.upkeep.raise();
+        }
+        Ok(core)
+    }
+
+    fn open_families(&mut self) -> Result<()> {
+        let stored = self.recovered.families.clone();
+        let unnamed = |name: &str| name != DEFAULT_FAMILY && !self.options.families.iter().any(|(n, _)| n == name);
+        let missing: Vec<_> = stored.iter().map(|f| f.name.as_str()).filter(|name| unnamed(name)).collect();
+        if matches!(self.options.other_families, OtherFamilies::Refuse)
+            && !missing.is_empty()
+            && !self.options.read_only
+        {
+            let what = format!("column families are not opened: {}; every family has to be named", missing.join(", "));
+            return Err(Error::invalid_argument(what).at_path(&self.context.dir));
+        }
+        for family in &stored {
+            let options = self.options_of(&family.name, &family.comparator)?;
+            let Some(options) = options else { continue };
+            let state = self.open_family(family, options)?;
+            self.families.insert(family.id, state);
+        }
+        self.check_missing()
+    }
+
+    fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
+        follow_write_buffer(&mut options, &self.context.options);
+        let paths = TablePaths(vec![self.context.dir.clone()]);
+        if !self.bears_damage() {
+            stored.check_tables(&*self.context.vfs, &paths)?;
+        }
+        let tables = self.shared.table_store(&self.context, &options);
+        let order = InternalOrder::new(options.order.clone());
+        let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
+        self.measure_value_logs(&version)?;
+        if self.keeps_tables_open() {
+            self.open_for_good(version.all_files().map(|(_, file)| file))?;
+        } else if self.context.options.paranoid_checks && !self.options.read_only {
+            check_newest_tables(&version)?;
+        }
+        let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
+        let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
+        let view = family.view_full();
+        let mut state = FamilyState::new(family, &view, through);
+        state.linked_ingests.extend(&stored.linked_ingests);
+        Ok(state)
+    }
+
+    /// The logs that tables refer to are known by their numbers.
+    fn measure_value_logs(&self, version: &Version) -> Result<()> {
+        let shares = version.all_files().flat_map(|(_, file)| &file.meta.value_logs);
+        for log in shares.map(|share| share.log).collect::<BTreeSet<_>>() {
+            let path = self.context.log_dir().join(file_name::format(FileType::Log, log));
+            let found = self.context.vfs.metadata(&path);
+            if self.bears_damage() && found.is_err() {
+                continue;
+            }
+            let bytes = found.map_err(|error| error.context("a log is missing that holds values of tables"))?.len;
+            let life = self.context.logs.of_log(log);
+            life.note_bytes(bytes);
+            if self.keeps_tables_open() {
+                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?; // or its writer could delete it
+            }
+        }
+        Ok(())
+    }
+
+    /// Beside a writer, which may delete tables at any time.
+    fn keeps_tables_open(&self) -> bool {
+        self.options.read_only && self.context.options.max_open_files < 0
+    }
+
+    fn bears_damage(&self) -> bool {
+        self.options.read_only && self.options.bear_damage
+    }
+
+    /// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
+    /// whoever reads it to meet.
+    fn open_for_good<'f>(&self, mut tables: impl Iterator<Item = &'f Arc<TableFile>>) -> Result<()> {
+        tables.try_for_each(|file| match file.open() {
+            Err(error) if error.is_not_found() && self.bears_damage() => Ok(()),
+            Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// The options to open a stored family with; `None` where it is not to be opened (reading only).
+    fn options_of(&self, name: &str, comparator: &str) -> Result<Option<FamilyOptions>> {
+        let named = self.options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
+        let mut options = match (named, &self.options.other_families) {
+            (Some(options), _) => options,
+            (None, OtherFamilies::OpenWith(options)) => adapted(options, comparator),
+            (None, OtherFamilies::Refuse) if name == DEFAULT_FAMILY => FamilyOptions::default(),
+            (None, OtherFamilies::Refuse) => return Ok(None),
+        };
+        if comparator.is_empty() || comparator == options.order.name() {
+            return Ok(Some(options));
+        }
+        if let (UserOrder::Bytewise, Some(order)) = (&options.order, UserOrder::by_name(comparator)) {
+            options.order = order; // the default was left as it is, and the stored one is built in
+            return Ok(Some(options));
+        }
+        let what = format!(
+            "{}: does not match existing comparator {comparator} of column family \"{name}\"",
+            options.order.name()
+        );
+        Err(Error::invalid_argument(what).at_path(&self.context.dir))
+    }
+
+    /// Families named at open that do not exist. One that is named twice is one: the first mention counts, as with those
+    /// that exist.
+    fn missing(&self) -> Vec<(String, FamilyOptions)> {
+        let is_stored = |name: &str| self.recovered.families.iter().any(|family| family.name == name);
+        let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
+        for named in &self.options.families {
+            if !is_stored(&named.0) && missing.iter().all(|(name, _)| *name != named.0) {
+                missing.push(named.clone());
+            }
+        }
+        missing
+    }
+
+    fn check_missing(&self) -> Result<()> {
+        match self.missing().first() {
+            Some((name, _)) if !self.context.options.create_missing_column_families || self.options.read_only => {
+                let what =
+                    format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+                Err(Error::invalid_argument(what).at_path(&self.context.dir))
+            }
+            _ => self.missing().iter().try_for_each(|(name, _)| check_name(name)),
+        }
+    }
+
+    fn create_missing(&mut self, last_seq: SeqNo) -> Result<()> {
+        for (name, options) in self.missing() {
+            self.recovered.max_family += 1;
+            let made = RecoveredFamily {
+                id: FamilyId(self.recovered.max_family),
+                name,
+                comparator: options.order.name().to_owned(),
+                log_number: FileNumber(0),
+                flushed_through: Some(last_seq),
+                linked_ingests: Vec::new(),
+                tables: Vec::new(),
+            };
+            let state = self.open_family(&made, options)?;
+            self.families.insert(made.id, state);
+        }
+        Ok(())
+    }
+
+    fn replay_logs(&mut self) -> Result<Replayed> {
+        let from = (&self.recovered, &self.restored);
+        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, from).run()
+    }
+
+    /// The MANIFEST that says where the old logs ended, durable before anything is numbered. The first logged write makes a
+    /// log.
+    fn begin_writing(&self, core: &Core, replayed: Replayed) -> Result<()> {
+        let (context, vfs) = (&self.context, &self.context.vfs);
+        identity::write(&**vfs, &context.dir, &context.db_id)?;
+        let number = context.numbers.take();
+        self.recovered.log_row.into_iter().for_each(|row| core.logs.note_earlier(row));
+        for log in &replayed.logs {
+            core.logs.note_recovered(log);
+        }
+        core.logs.note_left_unsynced(replayed.unsynced);
+        let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
+        let limit = context.options.max_manifest_file_size;
+        *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
+        context.memtables.images.iter().for_each(|images| images.note_fence());
+        self.restored.forget_others(&**vfs)?;
+        orphans::remove(core)?;
+        core.write_options_file();
+        core.release_logs();
+        core.note_logs()
+    }
+}
+
+impl Core {
+    /// Everything a new MANIFEST starts from. Where the caller holds the manifest lock, exactly the state of the old one.
+    pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
+        // All of RocksDB's logs that were found at open are in tables by the time that a MANIFEST is written.
+        let log_number = self.first_own_file;
+        let state = self.state.lock();
+        let family = |family: &FamilyState| FamilySnapshot {
+            id: family.family.id(),
+            name: family.family.name().to_owned(),
+            comparator: family.family.order().user.name().to_owned(),
+            log_number,
+            flushed_through: family.needed_after().max(family.flushed_through),
+            linked_ingests: family.linked_ingests.iter().copied().collect(),
+            version: family.version.clone(),
+        };
+        ManifestSnapshot {
+            db_id: Some(self.context.db_id.clone()),
+            next_file: self.context.numbers.peek(),
+            last_seq: self.pipeline.visible(),
+            min_log_to_keep: log_number,
+            max_family: state.max_family,
+            log_ends,
+            log_row: Some(self.logs.row_after(SeqNo::ZERO)),
+            log_dir: self.context.options.wal_dir.clone(),
+            families: state.families.values().map(family).collect(),
+        }
+    }
+
+    pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
+        match kind {
+            FileType::Log | FileType::LargeBatch | FileType::RocksLog => {
+                self.context.log_dir().join(file_name::format(kind, number))
+            }
+            _ => self.context.dir.join(file_name::format(kind, number)),
+        }
+    }
+}
+
+fn write_whole(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = vfs.create(path, IfExists::Truncate)?;
+    file.append(bytes, IoClass::Other)?;
+    file.sync(IoClass::Other)
+}
+
+pub(crate) fn list_families(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {
+    Ok(recover::recover(&**vfs, dir)?.families.into_iter().map(|family| family.name).collect())
+}

@@ -1,0 +1,308 @@
+//! Replay of ingests: the tables are in the directory, and stand in the queue again until a flush gives them levels.
+//! Keeps D2, D3, F2, Q1.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SeqNo, UserOrder};
+use vfs::Vfs;
+
+use super::{LogReplay, check_count, seal};
+use crate::commit::batch::BatchReader;
+use crate::commit::commit::Given;
+use crate::commit::flushables::Joins;
+use crate::commit::overlap::Coverage;
+use crate::queue::ingest::QueuedIngest;
+use crate::queue::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
+use crate::version::recover::TablePaths;
+use crate::version::span::Span;
+
+impl LogReplay<'_> {
+    /// Applies an ingest, and the batch that rides with it.
+    ///
+    /// # Errors
+    /// `Corruption`: the record is malformed, or a table that it names is missing.
+    pub(super) fn apply_ingest(&mut self, payload: &[u8]) -> Result<()> {
+        let (record, batch) = IngestRecord::decode(payload)?;
+        let shape = record.shape();
+        let batch = if batch.is_empty() { None } else { Some(BatchReader::new(batch)?) };
+        let in_batch = batch.as_ref().map_or(0, |batch| u64::from(batch.declared_count()));
+        if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
+            return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
+        }
+        let last = SeqNo(record.last().0 + in_batch); // a number: the batch's reader has seen to that
+        self.follow(record.first, last)?;
+        // Whatever becomes of the record, its numbers are not given out again: a flush may say that it was through them.
+        self.last_seq = self.last_seq.max(last);
+        let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
+        // All of it is looked at before any is queued: salvage passes over it whole (D3).
+        let mut wanted = Vec::with_capacity(record.families.len());
+        for share in &record.families {
+            let Some(family) = self.families.get(&share.family) else { continue };
+            // What was linked is where a flush put it, or where compactions have led it since.
+            if !family.has_linked(record.first, record.last()) {
+                check_bounds(&family.family.order().user, share)?;
+                check_tables(&*self.context.vfs, &TablePaths(vec![self.context.dir.clone()]), share)?;
+                wanted.push(share);
+            }
+        }
+        batch.as_ref().map_or(Ok(()), check_count)?;
+        for share in wanted {
+            self.queue_ingest(share, shape, &given)?;
+        }
+        match batch {
+            None => Ok(()),
+            Some(batch) => {
+                let first = batch.seq();
+                self.apply_batch(batch, first, None)
+            }
+        }
+    }
+
+    fn queue_ingest(&mut self, share: &Arc<FamilyIngest>, shape: IngestShape, given: &Given) -> Result<()> {
+        let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
+        let handle = family.family.clone();
+        let ingest = QueuedIngest::new(&handle, share.clone(), shape, 0);
+        ingest.set_numbers(given);
+        // As at its commit: under the memtable where it meets nothing there, so that replaying many makes no table each.
+        let coverage = Coverage::of(&handle.order().user, share);
+        if family.mutable.memtable().entries() > 0 && coverage.meets_memtable_once_ready(family.mutable.memtable()) {
+            seal(self.context, family, given.before, 0)?;
+        }
+        if family.mutable.is_unused() {
+            family.mutable.advance_empty_to(given.last);
+        }
+        family.mutable.memtable().mark_foreign();
+        family.queue.insert(0, ingest);
+        Ok(())
+    }
+}
+
+/// # Errors
+/// `Corruption`: a table is missing, or has another size.
+pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyIngest) -> Result<()> {
+    for table in share.layers.iter().flatten() {
+        let path = paths.table(table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;
+        let len = match vfs.metadata(&path) {
+            Ok(metadata) => metadata.len,
+            Err(error) if error.is_not_found() => {
+                let what = "a table that was ingested is missing; restore it, or salvage what else there is \
+                            (wal_recovery_mode kSkipAnyCorruptedRecords)";
+                return Err(Error::corruption(what).at_path(path));
+            }
+            Err(error) => return Err(error),
+        };
+        if len != table.meta.file_bytes {
+            let what = format!("the table has {len} bytes, the log says {}", table.meta.file_bytes);
+            return Err(Error::corruption(what).at_path(path));
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `Corruption`: bounds that no ingest has.
+fn check_bounds(order: &UserOrder, share: &FamilyIngest) -> Result<()> {
+    let is_inverted = |(start, end): &(Vec<u8>, Vec<u8>)| order.compare(start, end).is_ge();
+    if share.excise.as_ref().is_some_and(is_inverted) {
+        return Err(Error::corruption("an excise's span is empty or inverted"));
+    }
+    for layer in &share.layers {
+        let mut before: Option<Span> = None;
+        for span in layer.iter().map(|table| Span::of_file(&table.meta)) {
+            let follows = before.is_none_or(|before| {
+                order.compare(&before.start, &span.start).is_lt() && !before.overlaps(order, &span)
+            });
+            if !follows || order.compare(&span.start, &span.end).is_gt() {
+                return Err(Error::corruption("the bounds of an ingest's tables are inverted, or overlap in a layer"));
+            }
+            before = Some(span);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base::options::WalRecoveryMode;
+    use base::{ErrorKind, FamilyId, FileNumber, ValueKind, key};
+    use log::{LogConfig, LogFile, RecordKind};
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::api::db::{Db, OpenOptions};
+    use crate::commit::batch::{HEADER_BYTES, WriteBatch, header};
+    use crate::queue::ingest_record::IngestTable;
+    use crate::read::options::ReadOptions;
+    use crate::version::table_file::FileMeta;
+
+    const LOG: &str = "/db/000900.splog";
+    const TABLE: &str = "/db/000950.sst";
+    const TABLE_BYTES: u64 = 1000;
+    const FIRST: SeqNo = SeqNo(100);
+
+    fn table(smallest: &str, largest: &str) -> IngestTable {
+        let bound = |user_key: &str| key::encode(user_key.as_bytes(), SeqNo::ZERO, ValueKind::Value);
+        let meta = FileMeta {
+            number: FileNumber(950),
+            file_bytes: TABLE_BYTES,
+            smallest: bound(smallest),
+            largest: bound(largest),
+            ..FileMeta::default()
+        };
+        IngestTable { meta, ..IngestTable::default() }
+    }
+
+    fn excise(start: &str, end: &str) -> FamilyIngest {
+        FamilyIngest { excise: Some((start.into(), end.into())), ..FamilyIngest::default() }
+    }
+
+    fn layered(layers: &[&[(&str, &str)]]) -> FamilyIngest {
+        let tables = |bounds: &&[(&str, &str)]| -> Vec<IngestTable> {
+            bounds.iter().map(|(smallest, largest)| table(smallest, largest)).collect()
+        };
+        FamilyIngest { layers: layers.iter().map(tables).collect(), ..FamilyIngest::default() }
+    }
+
+    /// An ingest's record whose numbers begin there.
+    fn record(first: SeqNo, share: FamilyIngest) -> Vec<u8> {
+        IngestRecord { first, families: vec![Arc::new(share)] }.encode()
+    }
+
+    /// A batch as a log has it: it puts `key` at that number, and says that it holds so many changes.
+    fn batch(seq: u64, count: u32, key: &str) -> Vec<u8> {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, key.as_bytes(), b"v");
+        [&header(SeqNo(seq), count)[..], &batch.as_bytes()[HEADER_BYTES..]].concat()
+    }
+
+    /// A closed database whose last log has a batch that puts "b", and an ingest whose record begins where that is said.
+    fn logged(ingest: &[u8]) -> (Arc<MemoryVfs>, u64) {
+        let vfs = MemoryVfs::new(3);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        Db::open("/db", &options).unwrap().close().unwrap();
+        let config = LogConfig { capacity_bytes: 1 << 16, ..LogConfig::default() };
+        let log = LogFile::create(&*vfs, Path::new(LOG), FileNumber(900), config).unwrap();
+        let append = |kind: RecordKind, payload: &[u8]| {
+            let reservation = log.try_reserve(payload.len()).unwrap();
+            log.append(&reservation, kind, &[payload]).unwrap();
+            log.publish(reservation.end());
+            reservation.offset()
+        };
+        append(RecordKind::Batch, &batch(90, 1, "b"));
+        let offset = append(RecordKind::Ingest, ingest);
+        log.sync().unwrap();
+        (vfs, offset)
+    }
+
+    fn open(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Db> {
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.wal_recovery_mode = mode;
+        Db::open("/db", &options)
+    }
+
+    /// The ingest stops recovery, which names its record: what it says of that.
+    fn refused(ingest: &[u8]) -> String {
+        let (vfs, offset) = logged(ingest);
+        let error = open(&vfs, WalRecoveryMode::PointInTime).err().expect("it is refused");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(Path::new(LOG))), "{error:?}");
+        assert_eq!(error.offset(), Some(offset), "{error:?}");
+        error.message().to_owned()
+    }
+
+    /// Which of these keys there are.
+    fn found(db: &Db, keys: [&str; 2]) -> [bool; 2] {
+        let family = db.default_family();
+        keys.map(|key| db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap().is_some())
+    }
+
+    #[test]
+    fn a_batch_beside_an_ingest_goes_on_from_its_numbers_and_holds_what_it_says() {
+        let beside = |batch: Vec<u8>| [record(FIRST, excise("a", "c")), batch].concat();
+        let (vfs, _) = logged(&beside(batch(FIRST.0 + 1, 1, "q")));
+        let db = open(&vfs, WalRecoveryMode::PointInTime).unwrap();
+        assert_eq!(found(&db, ["b", "q"]), [false, true], "this one is as it should be");
+        for seq in [0, 1, FIRST.0, FIRST.0 + 2, SeqNo::MAX.0] {
+            let message = refused(&beside(batch(seq, 1, "q")));
+            assert_eq!(message, "the batch beside an ingest does not go on from its numbers", "{seq}");
+        }
+        for count in [0, 2, u32::MAX] {
+            let message = refused(&beside(batch(FIRST.0 + 1, count, "q")));
+            assert_eq!(message, "a batch in the log does not hold as many records as it says", "{count}");
+        }
+        refused(&beside(vec![0; HEADER_BYTES - 1]));
+    }
+
+    #[test]
+    fn numbers_of_a_batch_beside_an_ingest_do_not_overflow() {
+        for count in [2, 3, u32::MAX] {
+            let last_but_one = record(SeqNo(SeqNo::MAX.0 - 1), excise("a", "c"));
+            refused(&[last_but_one, batch(SeqNo::MAX.0, count, "q")].concat());
+        }
+    }
+
+    #[test]
+    fn bounds_that_no_ingest_has_are_refused() {
+        for (start, end) in [("b", "b"), ("c", "b"), ("b", "")] {
+            let message = refused(&record(FIRST, excise(start, end)));
+            assert_eq!(message, "an excise's span is empty or inverted", "{start:?}, {end:?}");
+        }
+        let wrong: [&[&[(&str, &str)]]; 7] = [
+            &[&[("c", "a")]],
+            &[&[("a", "b"), ("d", "c")]],
+            &[&[("a", "c"), ("b", "d")]],
+            &[&[("a", "c"), ("c", "d")]],
+            &[&[("a", "a"), ("a", "a")]],
+            &[&[("c", "d"), ("a", "b")]],
+            &[&[("a", "b")], &[("d", "c")]],
+        ];
+        for layers in wrong {
+            let message = refused(&record(FIRST, layered(layers)));
+            let expected = "the bounds of an ingest's tables are inverted, or overlap in a layer";
+            assert_eq!(message, expected, "{layers:?}");
+        }
+    }
+
+    /// Tables of two layers may overlap, and one may end where the next begins: then it is looked for them.
+    #[test]
+    fn tables_that_are_missing_or_of_another_length_are_named() {
+        let mut until_c = layered(&[&[("a", "b"), ("c", "d")]]);
+        until_c.layers[0][0].meta.largest = key::encode(b"c", SeqNo::MAX, ValueKind::RangeDeletion);
+        for share in [layered(&[&[("a", "c")], &[("b", "d")]]), until_c] {
+            let (vfs, _) = logged(&record(FIRST, share));
+            let names_table = |expected: &str| {
+                let error = open(&vfs, WalRecoveryMode::PointInTime).err().expect("it is refused");
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(Path::new(TABLE))), "{error:?}");
+                assert!(error.message().contains(expected), "{error:?}");
+            };
+            names_table("a table that was ingested is missing");
+            for bytes in [0, TABLE_BYTES - 1, TABLE_BYTES + 1] {
+                vfs.write_file(Path::new(TABLE), &vec![0; bytes as usize]).unwrap();
+                names_table(&format!("the table has {bytes} bytes, the log says {TABLE_BYTES}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_no_ingest_has_is_refused() {
+        let mut elsewhere = layered(&[&[("a", "b")]]);
+        elsewhere.layers[0][0].meta.path_id = 1;
+        assert!(refused(&record(FIRST, elsewhere)).contains("path"));
+    }
+
+    /// Nothing of it is queued before all of it was looked at (D3), and its numbers are not given out again.
+    #[test]
+    fn salvage_passes_over_an_ingest_whole() {
+        let excised = record(FIRST, excise("a", "c"));
+        let lying = [excised.clone(), batch(FIRST.0 + 1, 2, "q")].concat();
+        let mut lacking = layered(&[&[("x", "y")]]);
+        lacking.excise = Some((b"a".to_vec(), b"c".to_vec()));
+        for (ingest, last) in [(lying, FIRST.0 + 2), (record(FIRST, lacking), FIRST.0 + 1)] {
+            let (vfs, _) = logged(&ingest);
+            let db = open(&vfs, WalRecoveryMode::SkipAnyCorruptedRecords).unwrap();
+            assert_eq!(found(&db, ["b", "q"]), [true, false]);
+            assert!(db.latest_sequence_number() >= SeqNo(last), "{}", db.latest_sequence_number());
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Recovery of what the logs hold: RocksDB's logs of a directory that is taken over, then our own. Keeps D1-D3, F1, F2.
+//!
+//! Old logs are never modified. Where each ended is noted in the new MANIFEST before anything is numbered, so that a
+//! second crash finds the same history.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::limits;
+use base::note;
+use base::options::WalRecoveryMode;
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use log::{FILE_HEADER_BYTES, RecoveryMode};
+use memtable::Entry;
+
+use crate::commit::batch::BatchReader;
+use crate::commit::commit::entries_of;
+use crate::core::FamilyState;
+use crate::core::context::Context;
+use crate::flush::build::build;
+use crate::flush::job::{FlushPlan, next_to_flush};
+use crate::ingest::link::{self, Ground};
+use crate::open::restart::Restored;
+use crate::queue::flushable::QueuedMemtable;
+use crate::read::snapshot::CapturedSnapshots;
+use crate::version::builder::VersionBuilder;
+use crate::version::edit::{LogEnd, VersionEdit};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+
+pub(crate) mod ingests;
+pub(crate) mod own_logs;
+mod rocksdb_logs;
+pub(crate) mod row;
+
+/// Older logs of ours than this many are flushed at open, so that they go: each short life of a process leaves one, and
+/// each costs every later open a file to replay. Fewer are cheaper to replay than to make tables of.
+const OLD_LOGS_MAX: usize = 8;
+
+/// A log of ours that was replayed.
+pub(crate) struct ReplayedLog {
+    pub file_type: FileType,
+    pub end: LogEnd,
+    pub bytes: u64,
+    /// Whether all of it was seen: else it ends where it ends.
+    pub is_end_known: bool,
+}
+
+impl ReplayedLog {
+    /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
+    fn forget(&mut self) {
+        self.is_end_known = true;
+        self.end.end_offset = FILE_HEADER_BYTES;
+        self.end.last_seq = SeqNo::ZERO;
+        self.end.on_disk = true;
+    }
+}
+
+/// What a database goes on from.
+pub(crate) struct Replayed {
+    pub last_seq: SeqNo,
+    pub logs: Vec<ReplayedLog>,
+    /// Logs that were not read, and may not have been synced.
+    pub unsynced: Vec<FileNumber>,
+}
+
+/// Replays logs into the families' memtables.
+pub(crate) struct LogReplay<'a> {
+    context: &'a Context,
+    recovered: &'a Recovered,
+    /// What need not be replayed.
+    restored: &'a Restored,
+    /// False where the database is opened for reading: then nothing is written, however much memory that takes.
+    may_flush: bool,
+    families: &'a mut BTreeMap<FamilyId, FamilyState>,
+    /// RocksDB's logs below this number hold nothing of the family that is not in tables.
+    log_numbers: BTreeMap<FamilyId, FileNumber>,
+    last_seq: SeqNo,
+    /// The last number of the records of ours so far.
+    last_record: SeqNo,
+    /// Logs of ours that were replayed, those of large batches included.
+    logs: Vec<ReplayedLog>,
+    /// Those of them that were passed over, and may not have been synced.
+    unsynced: Vec<FileNumber>,
+    /// Salvage went on in spite of damage to our logs, or without one.
+    passed_damage: bool,
+}
+
+impl<'a> LogReplay<'a> {
+    pub fn new(
+        context: &'a Context,
+        may_flush: bool,
+        families: &'a mut BTreeMap<FamilyId, FamilyState>,
+        (recovered, restored): (&'a Recovered, &'a Restored),
+    ) -> Self {
+        let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
+        let in_images = restored.families.values().map(|(through, _)| *through);
+        let last_seq = in_images.fold(recovered.last_seq, SeqNo::max); // which is above what tables hold
+        LogReplay {
+            context,
+            recovered,
+            restored,
+            may_flush,
+            families,
+            log_numbers,
+            last_seq,
+            last_record: SeqNo::ZERO,
+            logs: Vec::new(),
+            unsynced: Vec::new(),
+            passed_damage: false,
+        }
+    }
+
+    /// Replays every log that is needed.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported`: as [`log::replay`], and where a log is missing. `InvalidArgument`: the logs lie in
+    /// another directory than the options say.
+    pub fn run(mut self) -> Result<Replayed> {
+        let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
+        let own_logs = self.find_row(self.recovered)?.logs;
+        self.replay_rocksdb_logs(&rocksdb_logs)?;
+        if self.may_flush && !rocksdb_logs.is_empty() {
+            self.flush_everything(self.last_seq)?;
+        }
+        self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
+        if self.may_flush && (self.passed_damage || self.has_too_many_logs()) {
+            self.flush_everything(self.last_seq)?;
+            self.logs.iter_mut().for_each(ReplayedLog::forget);
+        }
+        Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
+    }
+
+    /// Those that were passed over cost next to nothing, and go in the background.
+    fn has_too_many_logs(&self) -> bool {
+        let read = || self.logs.iter().filter(|log| log.is_end_known);
+        let bytes: u64 = read().map(|log| log.bytes).sum();
+        let limit_bytes = self.context.options.max_total_wal_size;
+        let count = read().filter(|log| log.file_type == FileType::Log).count();
+        count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
+    }
+
+    fn path(&self, kind: FileType, number: FileNumber) -> PathBuf {
+        self.context.log_dir().join(file_name::format(kind, number))
+    }
+
+    /// True in the mode that keeps whatever can be read, holes or not.
+    fn salvages(&self) -> bool {
+        self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords
+    }
+
+    /// Applies a batch as it stands in a log. `rocksdb_log`: the number of RocksDB's log that it comes from.
+    fn apply(&mut self, payload: &[u8], rocksdb_log: Option<FileNumber>) -> Result<()> {
+        let batch = BatchReader::new(payload)?;
+        let (first, count) = (batch.seq(), batch.declared_count());
+        if rocksdb_log.is_none() && count > 0 {
+            self.follow(first, SeqNo(first.0.saturating_add(u64::from(count) - 1)))?;
+        }
+        self.apply_batch(batch, first, rocksdb_log)
+    }
+
+    /// Notes the numbers of a record of ours, which come after those of every record before (C1).
+    fn follow(&mut self, first: SeqNo, last: SeqNo) -> Result<()> {
+        if first <= self.last_record {
+            let what = format!("a record's numbers begin with {first}, and one before it had {}", self.last_record);
+            return Err(Error::corruption(what));
+        }
+        self.last_record = last;
+        Ok(())
+    }
+
+    /// Applies a batch under the numbers from `first`.
+    fn apply_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
+        check_count(&batch)?;
+        let count = u64::from(batch.declared_count());
+        if count > 0 {
+            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
+        }
+        for (family, entry) in entries_of(batch, first) {
+            if self.is_wanted(family, entry.seq, rocksdb_log) {
+                self.insert(family, &entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// False for what is in tables already (F2), and for families that were dropped.
+    fn is_wanted(&self, id: FamilyId, seq: SeqNo, rocksdb_log: Option<FileNumber>) -> bool {
+        let Some(family) = self.families.get(&id) else { return false };
+        match rocksdb_log {
+            Some(log) => self.log_numbers.get(&id).is_none_or(|needed| log >= *needed),
+            None => seq > family.flushed_through && !self.restored.has(id, seq),
+        }
+    }
+
+    /// Whether an entry is to be left out, being larger than anything that a table can hold: versions before this one
+    /// admitted such, and no flush would ever end. Who only reads has it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is that large, and the recovery mode accepts no loss.
+    fn leaves_out(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<bool> {
+        let Some(error) = limits::check_entry(entry.user_key, entry.value).err().filter(|_| self.may_flush) else {
+            return Ok(false);
+        };
+        if !self.salvages() {
+            let name = self.families.get(&id).map_or("", |family| family.family.name());
+            let what = format!(
+                "column family \"{name}\" cannot be flushed with what the log holds; open for reading to copy the value, \
+                 then once with wal_recovery_mode=kSkipAnyCorruptedRecords, which leaves this entry out"
+            );
+            return Err(error.context(what));
+        }
+        note::warn!(%error, "salvage leaves out an entry of a log");
+        self.passed_damage = true;
+        Ok(true)
+    }
+
+    fn insert(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<()> {
+        if self.leaves_out(id, entry)? {
+            return Ok(());
+        }
+        let Some(family) = self.families.get(&id) else { return Ok(()) };
+        let payload_bytes = entry.user_key.len() + entry.value.len();
+        let need = family.mutable.room_for(1, payload_bytes);
+        let before = SeqNo(entry.seq.0.saturating_sub(1));
+        if self.may_flush && !family.mutable.charge_for(need) {
+            self.flush_everything(before)?; // all memtables together hold as much as they may
+        }
+        let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
+        if !family.mutable.memtable().try_reserve(need) {
+            seal(self.context, family, before, need)?;
+            let full = family.queue.len() >= family.family.options().max_write_buffer_number;
+            if self.may_flush && full {
+                self.sync_passed_over()?;
+                self.families.get_mut(&id).map_or(Ok(()), |family| flush_queue(self.context, family))?;
+            }
+            let Some(family) = self.families.get(&id) else { return Ok(()) };
+            if !family.mutable.memtable().try_reserve(need) {
+                let what = format!("an entry of {payload_bytes} bytes in a log fits into no memtable that can be made");
+                return Err(Error::invalid_argument(what));
+            }
+        }
+        if let Some(family) = self.families.get(&id) {
+            family.mutable.insert_all(&mut std::iter::once(*entry), None);
+        }
+        Ok(())
+    }
+
+    /// Before what is in them may become durable in a table (F1).
+    fn sync_passed_over(&mut self) -> Result<()> {
+        for number in std::mem::take(&mut self.unsynced) {
+            self.context.vfs.open_append(&self.path(FileType::Log, number))?.sync(vfs::IoClass::Log)?;
+        }
+        Ok(())
+    }
+
+    /// Flushes every family through a number at or below which all was replayed.
+    fn flush_everything(&mut self, through: SeqNo) -> Result<()> {
+        self.sync_passed_over()?;
+        for family in self.families.values_mut() {
+            if family.mutable.memtable().entries() > 0 {
+                seal(self.context, family, through, 0)?;
+            }
+            if !family.queue.is_empty() {
+                flush_queue(self.context, family)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// `Corruption`: a record is malformed, or there are more or fewer than the batch says.
+fn check_count(batch: &BatchReader<'_>) -> Result<()> {
+    if batch.clone().try_fold(0u64, |n, record| record.map(|_| n + 1))? == u64::from(batch.declared_count()) {
+        return Ok(());
+    }
+    Err(Error::corruption("a batch in the log does not hold as many records as it says"))
+}
+
+/// Seals the mutable memtable at `largest` and puts one with `need_bytes` of room in its place.
+fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes: usize) -> Result<()> {
+    let made = family.family.create_memtable(need_bytes)?;
+    let next = context.queue_memtable(made);
+    next.begin_after(largest);
+    let full: Arc<QueuedMemtable> = std::mem::replace(&mut family.mutable, next);
+    full.seal_at(largest, 0, None); // the logs it came from are synced
+    family.queue.insert(0, full);
+    Ok(())
+}
+
+/// Turns the queue into tables. The MANIFEST written at the end of recovery is the first to name them; a crash before
+/// leaves orphans, and the logs as they were.
+fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
+    while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue)) {
+        let through = plan.through;
+        if family.mutable.is_unused() {
+            family.mutable.advance_empty_to(through);
+        }
+        let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
+        let (edit, handles) = if plan.linked().next().is_some() {
+            let linked = link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?;
+            (linked.edit(&plan), link::handles(&plan))
+        } else {
+            let mut edit = VersionEdit::new(family.family.id());
+            let built = build(context, &plan, &captured)?.inspect(|table| table.installed(&plan));
+            edit.added.extend(built.iter().map(|table| (0, table.meta.clone())));
+            (edit, built.into_iter().filter_map(|table| table.adopted).collect())
+        };
+        let mut builder = VersionBuilder::new(&family.version, family.family.tables()).adopting(&handles);
+        builder.apply(&edit)?;
+        family.version = Arc::new(builder.build()?.version);
+        let unneeded = family.unneeded_without(&plan.entries);
+        family.end_flush(&plan.entries, &unneeded);
+    }
+    drop(family.publish_view()); // or the view before would keep what was flushed in memory
+    Ok(())
+}
+
+fn recovery_mode(mode: WalRecoveryMode) -> RecoveryMode {
+    match mode {
+        WalRecoveryMode::TolerateCorruptedTailRecords => RecoveryMode::TolerateCorruptedTailRecords,
+        WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
+        WalRecoveryMode::PointInTime => RecoveryMode::PointInTime,
+        WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
+    }
+}
+
+/// Removes a file that recovery made superfluous; one that cannot be removed is left for the next open.
+pub(crate) fn remove_quietly(context: &Context, path: &Path) {
+    if let Err(error) = context.vfs.remove_file(path) {
+        note::warn!(%error, "cannot delete a superfluous file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::api::db::{Db, OpenOptions};
+    use crate::commit::options::WriteOptions;
+    use crate::version::recover::recover;
+    use crate::version::table_file::FileMeta;
+
+    #[test]
+    fn numbers_do_not_end_where_a_table_tells_none() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Db::open("/db", &options).unwrap();
+        db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).unwrap();
+        db.flush(&[&db.default_family()]).unwrap();
+        let mut recovered = recover(&*vfs, Path::new("/db")).unwrap();
+        // As LevelDB's tables are read, which do not say.
+        let silent = FileMeta { number: FileNumber(90), largest_seq: SeqNo::MAX, ..FileMeta::default() };
+        recovered.families[0].tables.push((0, silent));
+        let (mut families, restored) = (BTreeMap::new(), Restored::default());
+        let replay = LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored));
+        assert_eq!(replay.last_seq, SeqNo(1));
+    }
+
+    /// Has `test` replay into an empty database with one family.
+    fn with_replay(mode: WalRecoveryMode, test: impl FnOnce(&mut LogReplay<'_>)) {
+        let vfs = MemoryVfs::new(1);
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.wal_recovery_mode = mode;
+        let db = Db::open("/db", &options).unwrap();
+        let recovered = recover(&*vfs, Path::new("/db")).unwrap();
+        let family = db.default_family();
+        let state = FamilyState::new(family.clone(), &family.view_full(), SeqNo::ZERO);
+        let mut families = BTreeMap::from([(family.id(), state)]);
+        let restored = Restored::default();
+        test(&mut LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored)));
+    }
+
+    #[test]
+    fn an_entry_that_no_table_can_hold_is_named_and_salvage_leaves_it_out() {
+        let value = vec![0; limits::ENTRY_BYTES_MAX]; // never touched, so never in memory
+        let entry = Entry { user_key: b"huge", seq: SeqNo(1), kind: base::ValueKind::Value, value: &value };
+        with_replay(WalRecoveryMode::PointInTime, |replay| {
+            let error = replay.insert(FamilyId::DEFAULT, &entry).unwrap_err().to_string();
+            assert!(error.contains("\"huge\"") && error.contains("kSkipAnyCorruptedRecords"), "{error}");
+        });
+        with_replay(WalRecoveryMode::SkipAnyCorruptedRecords, |replay| {
+            replay.insert(FamilyId::DEFAULT, &entry).unwrap();
+            assert!(replay.passed_damage, "all is flushed, and the log let go");
+            replay.may_flush = false;
+            assert!(!replay.leaves_out(FamilyId::DEFAULT, &entry).unwrap(), "who only reads has it");
+        });
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_starts_deletes_nothing() {
+        // Versions before this one admitted such in batches.
+        let mut batch = crate::commit::batch::WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"b", b"1");
+        batch.delete_range(FamilyId::DEFAULT, b"c", b"a");
+        let mut payload = batch.as_bytes().to_vec();
+        payload[0] = 1; // the first number
+        with_replay(WalRecoveryMode::PointInTime, |replay| {
+            replay.apply(&payload, None).unwrap();
+            let family = &replay.families[&FamilyId::DEFAULT];
+            assert_eq!((family.mutable.memtable().entries(), replay.last_seq), (2, SeqNo(2)));
+            replay.flush_everything(SeqNo(2)).unwrap();
+            let family = &replay.families[&FamilyId::DEFAULT];
+            assert_eq!(family.version.all_files().count(), 1);
+        });
+    }
+}

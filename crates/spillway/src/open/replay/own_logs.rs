@@ -1,0 +1,310 @@
+//! Replay of our own logs, and of the large batches that they commit. Keeps D1-D3, F1.
+
+use std::path::{Path, PathBuf};
+
+use base::note;
+use base::options::WalRecoveryMode;
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use log::{
+    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions,
+    ReplayRecord,
+};
+use vfs::Vfs;
+
+use super::row::{self, FoundLog, FoundRow};
+use super::{LogReplay, ReplayedLog, recovery_mode};
+use crate::commit::batch::BatchReader;
+use crate::commit::large::LargeBatchRecord;
+use crate::queue::ingest_record::IngestRecord;
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+
+/// How a log ended.
+struct OwnEnd {
+    offset: u64,
+    /// With its `End` record, or where the MANIFEST says: the next log goes on from there.
+    proper: bool,
+}
+
+impl LogReplay<'_> {
+    /// The logs to replay.
+    ///
+    /// # Errors
+    /// `Corruption`: one is missing. `InvalidArgument`: it lies in another directory.
+    pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRow> {
+        let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
+        let salvages = self.salvages();
+        let mut found =
+            row::find(vfs, &dir, (self.database(), recovered.log_row), |path, number| {
+                match log::read_head(vfs, path, number) {
+                    Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
+                    head => head,
+                }
+            })?;
+        self.check_no_originals(recovered, &found)?;
+        let logs = &found.logs;
+        let flushed = self.families.values().map(|family| family.flushed_through).min();
+        let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
+        found.missing.retain(|log| !is_in_tables((vfs, &dir), log.number, logs, in_tables));
+        if found.missing.is_empty() {
+            return Ok(found);
+        }
+        let refusal = row::refusal(vfs, &dir, &self.other_log_dirs(recovered), &found.missing)?;
+        if !salvages || refusal.kind() == ErrorKind::InvalidArgument {
+            return Err(refusal);
+        }
+        for log in &found.missing {
+            note::warn!(error = %log.error(&dir), "salvage goes on without a log");
+        }
+        self.passed_damage = true;
+        Ok(found)
+    }
+
+    /// A copy has the id of the database that it was made of, and must not take its logs.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they are where this open looks for the copy's.
+    fn check_no_originals(&self, recovered: &Recovered, found: &FoundRow) -> Result<()> {
+        let here = self.context.log_dir();
+        let is_copy = recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY);
+        let Some(log) = found.logs.first().filter(|_| is_copy && here != self.context.dir) else { return Ok(()) };
+        let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
+                    moved here: open the copy without wal_dir once, or with another one";
+        Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, log.number)))
+    }
+
+    fn database(&self) -> DatabaseId {
+        DatabaseId::new(&self.context.db_id)
+    }
+
+    /// Where the logs may be if `wal_dir` is not what it was.
+    fn other_log_dirs(&self, recovered: &Recovered) -> Vec<PathBuf> {
+        let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
+        let mut dirs: Vec<_> = std::iter::once(self.context.dir.clone()).chain(last).collect();
+        let here = self.context.log_dir();
+        dirs.retain(|dir| *dir != here);
+        dirs.dedup();
+        dirs
+    }
+
+    pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
+        // Where the history ended, if it did before the last log.
+        let mut ended: Option<(FileNumber, u64)> = None;
+        let start = self.find_start(logs);
+        for log in logs {
+            if let Some((_, before)) = start.filter(|(at, _)| log.number < at.log) {
+                self.pass_over(log.number, log_ends, before)?;
+                continue;
+            }
+            if let Some(end) = ended {
+                self.check_nothing_follows(end, log.number)?;
+                self.note_replayed(FileType::Log, log.number, (FILE_HEADER_BYTES, true))?;
+                continue;
+            }
+            let known_end = log_ends.iter().find(|end| end.log == log.number).map(LogEnd::known);
+            let from = start.filter(|(at, _)| at.log == log.number).map(|(at, _)| at.offset);
+            let end = self.replay_own_log(log, (from, known_end))?;
+            if !end.proper && !self.salvages() {
+                ended = Some((log.number, end.offset));
+            }
+            self.note_replayed(FileType::Log, log.number, (end.offset, from.is_none()))?;
+        }
+        start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
+    }
+
+    /// Where replay begins, and a number that everything before that is at or below, if images say so. What they say is under
+    /// no checksum: a place where no record begins is not relied on, and what is wrong with the log itself replay will tell.
+    fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
+        let start = self.restored.start(self.families);
+        let (at, through) = start.filter(|(at, _)| logs.iter().any(|log| log.number == at.log))?;
+        let path = self.path(FileType::Log, at.log);
+        if !matches!(log::may_begin_at(&*self.context.vfs, &path, at.log, at.offset), Ok(true)) {
+            note::warn!(log = at.log.0, offset = at.offset, "no record begins where images say; all is replayed");
+            return None;
+        }
+        Some((at, through))
+    }
+
+    /// Notes the large batches' files that no record was seen of, where logs were passed over: one of those may name them,
+    /// and whoever cannot go by images will want them. Their numbers are at or below `last`.
+    fn pass_over_large_batches(&mut self, last: SeqNo) -> Result<()> {
+        let dir = self.context.log_dir();
+        let mut files = row::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
+        let is_noted = |file: &FileNumber| self.logs.iter().any(|log| log.end.log == *file);
+        let is_of_another = |file: &FileNumber| {
+            row::is_of_another(&*self.context.vfs, &self.path(FileType::LargeBatch, *file), self.database())
+        };
+        files.retain(|file| !is_noted(file) && !is_of_another(file));
+        for file in files {
+            let bytes = self.context.vfs.metadata(&self.path(FileType::LargeBatch, file))?.len;
+            let end = LogEnd { log: file, end_offset: bytes, last_seq: last, on_disk: true };
+            self.logs.insert(0, ReplayedLog { file_type: FileType::LargeBatch, end, bytes, is_end_known: false });
+        }
+        Ok(())
+    }
+
+    /// Notes a log of which images hold everything, whose numbers are at or below `last`. It is not read: where it ends is
+    /// what it was, and does not matter before the images are gone.
+    fn pass_over(&mut self, number: FileNumber, log_ends: &[LogEnd], last: SeqNo) -> Result<()> {
+        let path = self.path(FileType::Log, number);
+        let bytes = self.context.vfs.metadata(&path)?.len;
+        let noted = log_ends.iter().find(|end| end.log == number);
+        let (end_offset, on_disk) = noted.map_or((bytes, false), |end| (end.end_offset, end.on_disk));
+        let end = LogEnd { log: number, end_offset, last_seq: last, on_disk };
+        self.logs.push(ReplayedLog { file_type: FileType::Log, end, bytes, is_end_known: noted.is_some() });
+        self.unsynced.push(number);
+        Ok(())
+    }
+
+    /// What follows a log that was cut off was never acknowledged: it is not history (D2). The mode that bears no loss at
+    /// all refuses it.
+    fn check_nothing_follows(&self, (ended, offset): (FileNumber, u64), later: FileNumber) -> Result<()> {
+        let is_strict = self.context.options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency;
+        if !is_strict || !has_records(&*self.context.vfs, &self.path(FileType::Log, later), later) {
+            return Ok(());
+        }
+        let what = format!(
+            "the log ends without its end record, but log {later} has records, and the recovery mode accepts no loss"
+        );
+        Err(Error::corruption(what).at_path(self.path(FileType::Log, ended)).at_offset(offset))
+    }
+
+    fn note_replayed(
+        &mut self,
+        file_type: FileType,
+        number: FileNumber,
+        (end_offset, on_disk): (u64, bool),
+    ) -> Result<()> {
+        let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
+        let end = LogEnd { log: number, end_offset, last_seq: self.last_seq, on_disk };
+        self.logs.push(ReplayedLog { file_type, end, bytes, is_end_known: true });
+        Ok(())
+    }
+
+    /// `from`: where a record that is wanted may begin; with the first where that is not known.
+    fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<KnownEnd>)) -> Result<OwnEnd> {
+        let number = log.number;
+        let path = self.path(FileType::Log, number);
+        let vfs = self.context.vfs.clone();
+        // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
+        if self.may_flush && from.is_some() {
+            self.unsynced.push(number); // most of it is in images, and this open is not to wait for it
+        } else if self.may_flush {
+            vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
+        }
+        let mode = recovery_mode(self.context.options.wal_recovery_mode);
+        let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
+        let end = log::replay(&*vfs, &path, &options, &mut |record| {
+            let applied = self.apply_record(&record).map_err(|e| e.at_record(&path, record.offset));
+            self.bear_in_salvage(applied)
+        })?;
+        if end.skipped_bytes > 0 {
+            note::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
+            self.passed_damage = true;
+        }
+        note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
+        let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
+        Ok(OwnEnd { offset: end.end_offset, proper })
+    }
+
+    fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
+        match record.kind {
+            RecordKind::Batch => self.apply(record.payload, None),
+            RecordKind::LargeBatch => self.apply_large(record.payload),
+            RecordKind::Ingest => self.apply_ingest(record.payload),
+            RecordKind::Noop | RecordKind::End => Ok(()),
+            kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
+        }
+    }
+
+    /// Passes over a record that is not what it should be, in the mode for that.
+    fn bear_in_salvage(&mut self, applied: Result<()>) -> Result<()> {
+        match applied {
+            Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => {
+                note::warn!(%error, "salvage passed over a record");
+                self.passed_damage = true;
+                Ok(())
+            }
+            applied => applied,
+        }
+    }
+
+    /// Applies the batch that a record of the log commits and another file holds.
+    fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
+        let record = LargeBatchRecord::decode(payload)?;
+        let last = record.last();
+        self.follow(record.first, last)?;
+        self.last_seq = self.last_seq.max(last);
+        let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
+        if record.families.iter().all(flushed) {
+            return Ok(()); // its file may be gone
+        }
+        let path = self.path(FileType::LargeBatch, record.file);
+        let vfs = self.context.vfs.clone();
+        // It was synced before the record that commits it was written: all of it must be there.
+        let mode = RecoveryMode::AbsoluteConsistency;
+        let (number, database) = (record.file, self.database());
+        let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
+        let mut batches = 0;
+        let end = log::replay(&*vfs, &path, &options, &mut |held| {
+            batches += 1;
+            let batch = BatchReader::new(held.payload)?;
+            if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
+                return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
+            }
+            self.apply_batch(batch, record.first, None).map_err(|e| e.at_record(&path, held.offset))
+        })?;
+        if batches == 0 {
+            return Err(Error::corruption("the file of a large batch is empty").at_path(path));
+        }
+        self.note_replayed(FileType::LargeBatch, record.file, (end.end_offset, true))
+    }
+}
+
+/// Whether all that a missing log held is in tables, which have everything through `in_tables`: a later log goes on within
+/// that. So it is where tables are those of a backup, and logs those of the database that it was made of.
+pub(crate) fn is_in_tables(place: (&dyn Vfs, &Path), missing: FileNumber, logs: &[FoundLog], in_tables: SeqNo) -> bool {
+    let mut later = logs.iter().filter(|log| log.number > missing);
+    later.any(|log| first_seq(place, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
+}
+
+/// The number that a log's first record has, where it holds any.
+fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo> {
+    let path = dir.join(file_name::format(FileType::Log, number));
+    let mut first = None;
+    let options = ReplayOptions { number, ..ReplayOptions::default() };
+    // Ends at the first record; what is wrong with the log, replay will tell.
+    let _ = log::replay(vfs, &path, &options, &mut |record| {
+        first = first_seq_of(&record)?;
+        match first {
+            Some(_) => Err(Error::closed("the first record was seen")),
+            None => Ok(()),
+        }
+    });
+    first
+}
+
+/// The first number of a record; `None` where it takes none.
+///
+/// # Errors
+/// `Corruption`: the record is malformed.
+fn first_seq_of(record: &ReplayRecord<'_>) -> Result<Option<SeqNo>> {
+    match record.kind {
+        RecordKind::Batch => Ok(Some(BatchReader::new(record.payload)?.seq())),
+        RecordKind::LargeBatch => Ok(Some(LargeBatchRecord::decode(record.payload)?.first)),
+        RecordKind::Ingest => Ok(Some(IngestRecord::decode(record.payload)?.0.first)),
+        _ => Ok(None),
+    }
+}
+
+/// True where a log of ours may hold something: also where it cannot be read.
+pub(crate) fn has_records(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> bool {
+    let mut records = 0;
+    let options = ReplayOptions { number, mode: RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
+    let end = log::replay(vfs, path, &options, &mut |_| {
+        records += 1;
+        Ok(())
+    });
+    records > 0 || end.is_err()
+}

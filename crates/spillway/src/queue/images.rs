@@ -1,0 +1,77 @@
+//! The files that memtables lie in, where they are to become tables without being copied (`convert_to_sst=kFileMmap`).
+//!
+//! An image has the number that its table will have. It is private: no other database reads it, and none is made before
+//! the directory is fenced. It is its memtable's, which removes it unless it became a table; what a process leaves behind,
+//! by a crash or when it closes the database, the next open reads where it lies, or removes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{FamilyId, FileNumber};
+use memtable::image::ImageIdentity;
+use memtable::{Conversion, ImageFile};
+use vfs::Vfs;
+
+use crate::core::context::FileNumbers;
+use crate::version::file_name::{self, FileType};
+
+/// In an image's `extra`: what stands in the place of values may refer to values in logs.
+pub(crate) const LEAVES_VALUES: u64 = 1;
+
+/// Gives memtables' files their names.
+pub struct ImageNames {
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    numbers: Arc<FileNumbers>,
+    is_fenced: AtomicBool,
+    /// Whether values may stay in the log.
+    leaves_values: bool,
+    /// The page cache over the directory and the database, as numbers.
+    page_cache: u128,
+    database: u128,
+    /// Of [`ImageFile::told`].
+    told: Arc<AtomicBool>,
+}
+
+impl ImageNames {
+    /// `is_fenced`: the directory's MANIFEST keeps RocksDB from it.
+    pub fn new(
+        vfs: Arc<dyn Vfs>,
+        (dir, db_id): (&Path, &str),
+        numbers: Arc<FileNumbers>,
+        is_fenced: bool,
+        leaves_values: bool,
+    ) -> Arc<Self> {
+        let is_fenced = AtomicBool::new(is_fenced);
+        let page_cache = ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default());
+        let (dir, database) = (dir.to_owned(), ImageIdentity::number_of(db_id));
+        Arc::new(ImageNames { vfs, dir, numbers, is_fenced, leaves_values, page_cache, database, told: Arc::default() })
+    }
+
+    /// Says that a MANIFEST of ours is durable.
+    pub fn note_fence(&self) {
+        self.is_fenced.store(true, Ordering::Release);
+    }
+
+    /// Whether private tables may be made.
+    pub fn is_fenced(&self) -> bool {
+        self.is_fenced.load(Ordering::Acquire)
+    }
+
+    /// A file for one memtable of a family.
+    pub fn next(&self, family: FamilyId, conversion: Conversion) -> ImageFile {
+        let name = file_name::format(FileType::MemtableImage, self.numbers.take());
+        let leaves_values = self.leaves_values && conversion.reference_form().is_some();
+        let extra = if leaves_values { LEAVES_VALUES } else { 0 };
+        let (page_cache, database) = (self.page_cache, self.database);
+        let identity = ImageIdentity { page_cache, database, family, extra, ..ImageIdentity::default() };
+        ImageFile { vfs: self.vfs.clone(), path: self.dir.join(name), told: self.told.clone(), identity }
+    }
+}
+
+/// The number of an image and of its table; `None` where the file is none.
+pub(crate) fn number_of(image: &ImageFile) -> Option<FileNumber> {
+    let (kind, number) = file_name::parse(image.path.file_name()?.to_str()?)?;
+    (kind == FileType::MemtableImage).then_some(number)
+}

@@ -1,0 +1,254 @@
+//! Ingested tables in a family's queue: read there like a memtable, until a flush gives each a level. Keeps Q1, Q3.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use base::tombstone::{FragmentedTombstones, RangeTombstone};
+use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo};
+use memtable::Memtable;
+use table::{TableReadOptions, TableValue, Visit};
+
+use crate::commit::commit::Given;
+use crate::commit::flushables::Joins;
+use crate::commit::pipeline::LogPosition;
+use crate::core::family::Family;
+use crate::queue::flushable::Flushable;
+use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
+use crate::queue::memory::Charge;
+use crate::read::level::{LevelCursor, LevelFiles};
+use crate::read::merging::MergingCursor;
+use crate::version::level::ends_before;
+use crate::version::table_file::TableFile;
+use crate::version::table_store::TableStore;
+
+/// What one ingest brings to one family. It stands in the queue as one entry, so that it leaves it at once.
+pub struct QueuedIngest {
+    order: InternalOrder,
+    store: Arc<TableStore>,
+    /// As it was prepared: without numbers.
+    share: Arc<FamilyIngest>,
+    shape: IngestShape,
+    given: OnceLock<Given>,
+    /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
+    layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
+    tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
+    /// Whoever commits it also gives its tables levels: no flush takes it.
+    held: AtomicBool,
+    /// Whether its entries may be written into a table with those of a memtable under it.
+    may_merge: bool,
+    /// Whether a flush does that, rather than link its tables.
+    merges: AtomicBool,
+    /// Places in the last level that are kept for its tables; 0 for none.
+    reservation: AtomicU64,
+    memory_bytes: usize,
+}
+
+impl QueuedIngest {
+    /// `shape` is the whole ingest's. One of at most `merged_max_bytes` is merged with a memtable that it stands over: its
+    /// tables would go to level 0 there, where one table takes less of reads and compactions than many small ones.
+    pub(crate) fn new(
+        family: &Family,
+        share: Arc<FamilyIngest>,
+        shape: IngestShape,
+        merged_max_bytes: u64,
+    ) -> Arc<Self> {
+        let bytes_of = |table: &IngestTable| table.meta.file_bytes.max(table.raw_bytes);
+        let bytes = share.layers.iter().flatten().map(bytes_of).fold(0, u64::saturating_add);
+        let of_table = |table: &IngestTable| {
+            size_of::<IngestTable>()
+                + size_of::<TableFile>()
+                + 2 * (table.meta.smallest.len() + table.meta.largest.len())
+        };
+        let memory_bytes = size_of::<Self>() + share.layers.iter().flatten().map(of_table).sum::<usize>();
+        Arc::new(QueuedIngest {
+            order: family.order().clone(),
+            store: family.tables().clone(),
+            shape,
+            given: OnceLock::new(),
+            layers: OnceLock::new(),
+            tombstones: OnceLock::new(),
+            held: AtomicBool::new(false),
+            may_merge: share.excise.is_none() && bytes <= merged_max_bytes,
+            merges: AtomicBool::new(false),
+            reservation: AtomicU64::new(0),
+            memory_bytes,
+            share,
+        })
+    }
+
+    pub(crate) fn share(&self) -> &FamilyIngest {
+        &self.share
+    }
+
+    /// Keeps flushes from taking the entry. It overlaps nothing that is older than it in its queue.
+    pub(crate) fn hold(&self) {
+        self.held.store(true, Ordering::Release);
+    }
+
+    /// Leaves the entry to flushes. Under the state lock.
+    pub(crate) fn end_hold(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Has its tables linked.
+    pub(crate) fn link_instead(&self) {
+        self.merges.store(false, Ordering::Release);
+    }
+
+    /// Whether a flush merges the entry. As long as one has it, only that changes it.
+    pub fn is_merged(&self) -> bool {
+        self.merges.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn keep_reservation(&self, id: u64) {
+        self.reservation.store(id, Ordering::Release);
+    }
+
+    pub(crate) fn reservation(&self) -> Option<u64> {
+        Some(self.reservation.load(Ordering::Acquire)).filter(|id| *id > 0)
+    }
+
+    fn given(&self) -> Given {
+        *self.given.get().expect("numbered before it is queued")
+    }
+
+    /// The tables, oldest layer first.
+    pub fn layers(&self) -> &[Vec<Arc<TableFile>>] {
+        self.layers.get_or_init(|| {
+            let first = SeqNo(self.given().before.0 + 1);
+            let layer = |(i, tables): (usize, &Vec<IngestTable>)| {
+                let number = self.shape.number_of_layer(first, i);
+                tables.iter().map(|table| self.store.file(numbered(table.meta.clone(), number))).collect()
+            };
+            self.share.layers.iter().enumerate().map(layer).collect()
+        })
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.layers().iter().flatten()
+    }
+
+    /// The tables as they were prepared.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &IngestTable> {
+        self.share.layers.iter().flatten()
+    }
+
+    pub fn has_excise(&self) -> bool {
+        self.share.excise.is_some()
+    }
+
+    /// The excise as the tombstone that it is to readers.
+    pub fn excise(&self) -> Option<RangeTombstone> {
+        let (start, end) = self.share.excise.clone()?;
+        Some(RangeTombstone { start, end, seq: SeqNo(self.given().before.0 + 1) })
+    }
+
+    fn collect_tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        let mut all: Vec<RangeTombstone> = self.excise().into_iter().collect();
+        for (tables, files) in self.share.layers.iter().zip(self.layers()) {
+            for (_, file) in tables.iter().zip(files).filter(|(table, _)| table.has_range_deletions) {
+                let Some(found) = file.open()?.tombstones() else { continue };
+                for fragment in file.meta.tombstones_inside(&found).fragments() {
+                    let (start, end) = (&fragment.start, &fragment.end);
+                    let piece = |&seq| RangeTombstone { start: start.clone(), end: end.clone(), seq };
+                    all.extend(fragment.seqs.iter().map(piece));
+                }
+            }
+        }
+        let built = FragmentedTombstones::build(self.order.user.clone(), all);
+        Ok((!built.is_empty()).then(|| Arc::new(built)))
+    }
+}
+
+impl Flushable for QueuedIngest {
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        let (order, user_key) = (&self.order.user, key.user_key());
+        let mut more = true;
+        for files in self.layers().iter().rev() {
+            if !more {
+                break;
+            }
+            // No two files of a layer hold one key.
+            let at = files.partition_point(|file| ends_before(order, &file.meta, user_key));
+            let holds = |file: &&Arc<TableFile>| order.compare(file.smallest_user_key(), user_key).is_le();
+            let Some(file) = files.get(at).filter(holds) else { continue };
+            file.with(|table| {
+                table.get(key, options, &mut |seq, kind, value: TableValue<'_>| {
+                    more = visit(seq, kind, value);
+                    more
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
+        let layer = |files: &Vec<Arc<TableFile>>| -> Box<dyn Cursor> {
+            Box::new(LevelCursor::new(self.order.clone(), LevelFiles::Listed(files.clone()), options.clone()))
+        };
+        let mut layers: Vec<Box<dyn Cursor>> = self.layers().iter().rev().map(layer).collect();
+        Ok(match layers.len() {
+            1 => layers.swap_remove(0),
+            _ => Box::new(MergingCursor::new(self.order.clone(), layers)),
+        })
+    }
+
+    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        if let Some(known) = self.tombstones.get() {
+            return Ok(known.clone());
+        }
+        let collected = self.collect_tombstones()?;
+        Ok(self.tombstones.get_or_init(|| collected).clone())
+    }
+
+    fn created_at(&self) -> SeqNo {
+        self.given().before
+    }
+
+    fn largest_seq(&self) -> Option<SeqNo> {
+        Some(SeqNo(self.given().before.0 + self.shape.numbers))
+    }
+
+    fn logged_through(&self) -> LogPosition {
+        self.given().log_end
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    fn charge(&self) -> Option<&Arc<Charge>> {
+        None
+    }
+
+    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
+        None
+    }
+
+    fn mark_flushed(&self) {
+        if self.is_merged() {
+            self.files().for_each(|file| file.mark_obsolete());
+        }
+    }
+
+    fn as_ingest(&self) -> Option<&QueuedIngest> {
+        Some(self)
+    }
+}
+
+impl Joins for QueuedIngest {
+    fn set_numbers(&self, given: &Given) {
+        self.given.set(*given).expect("an entry is numbered once");
+    }
+
+    fn stands_over_memtable(&self) {
+        self.merges.store(self.may_merge, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;

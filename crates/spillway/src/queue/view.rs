@@ -1,0 +1,200 @@
+//! What a reader holds: everything a family consisted of at one instant (V1).
+
+use std::sync::{Arc, Weak};
+
+use once_cell::race::OnceBox;
+
+use crate::queue::flushable::{Flushable, QueuedMemtable};
+use crate::queue::ingest::QueuedIngest;
+use crate::version::table_file::TableFile;
+use crate::version::version::Version;
+
+/// A family at one instant. Immutable; replaced as a whole by whoever changes the queue or the version, and replaced, or
+/// told which one comes after it, *before* the sequence number that needs the new one is published.
+pub struct ReadView {
+    /// The young end of the queue: where writes go.
+    pub mutable: Arc<QueuedMemtable>,
+    /// The rest of the queue, youngest first.
+    pub queue: Vec<Arc<dyn Flushable>>,
+    pub version: Arc<Version>,
+    /// What readers use from now on; see [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: who
+    /// reads for long keeps nothing that is younger.
+    successor: OnceBox<Weak<ReadView>>,
+}
+
+impl ReadView {
+    pub fn new(mutable: Arc<QueuedMemtable>, queue: Vec<Arc<dyn Flushable>>, version: Arc<Version>) -> Self {
+        ReadView { mutable, queue, version, successor: OnceBox::new() }
+    }
+
+    /// The view that was told to come after this one. Where it is gone, the family's is another by now.
+    #[inline]
+    pub fn successor(&self) -> Option<&Weak<ReadView>> {
+        self.successor.get()
+    }
+
+    /// Has readers that find this view go on to the one that `next` is of.
+    fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
+        assert!(self.successor.set(next).is_ok(), "a view has one successor");
+    }
+
+    /// Everything that is read before the tables of the version, youngest first (Q1).
+    pub fn flushables(&self) -> impl Iterator<Item = Arc<dyn Flushable>> + '_ {
+        let mutable: Arc<dyn Flushable> = self.mutable.clone();
+        std::iter::once(mutable).chain(self.queue.iter().cloned())
+    }
+
+    /// Tables that were ingested and have no level yet.
+    pub fn queued_tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files)
+    }
+
+    /// All tables: those of the version, and those that have no level yet.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.version.all_files().map(|(_, file)| file).chain(self.queued_tables())
+    }
+}
+
+/// A view made ahead, to come after the present one. To be dropped off the locks.
+pub struct NextView {
+    present: Arc<ReadView>,
+    next: Arc<ReadView>,
+    /// What the present one is told; `None` once it was.
+    handle: Option<Box<Weak<ReadView>>>,
+}
+
+impl NextView {
+    pub fn new(present: Arc<ReadView>, next: ReadView) -> Self {
+        let next = Arc::new(next);
+        let handle = Some(Box::new(Arc::downgrade(&next)));
+        NextView { present, next, handle }
+    }
+
+    pub fn present(&self) -> &ReadView {
+        &self.present
+    }
+
+    pub fn next(&self) -> &Arc<ReadView> {
+        &self.next
+    }
+
+    pub fn keeps_mutable(&self) -> bool {
+        Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
+    }
+
+    /// Has readers find the view as long as somebody keeps it.
+    pub fn announce(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            self.present.succeeded_by(handle);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use base::SeqNo;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::core::{Core, FamilyState};
+    use crate::{Db, FamilyOptions, OpenOptions};
+
+    fn open() -> Db {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
+        Db::open("/db", &options.family("default", family)).expect("opened")
+    }
+
+    /// Has readers find a memtable that was made at `n`, by an announcement.
+    fn announce(core: &Core, db: &Db, n: u64) {
+        let made = db.default_family().create_memtable(0).expect("made");
+        let next = core.context.queue_memtable(made);
+        next.begin_after(SeqNo(n));
+        let mut state = core.state.lock();
+        let family = state.families.get_mut(&db.default_family().id()).expect("there");
+        drop(family.settle_view());
+        family.mutable = next;
+        announce_empty(family);
+    }
+
+    fn announce_empty(family: &mut FamilyState) {
+        let view = ReadView::new(family.mutable.clone(), Vec::new(), family.version.clone());
+        let mut next = NextView::new(family.family.view_full(), view);
+        next.announce();
+        family.keep_announced(next.next().clone());
+    }
+
+    fn settle(core: &Core, db: &Db) {
+        let mut state = core.state.lock();
+        drop(state.families.get_mut(&db.default_family().id()).expect("there").settle_view());
+    }
+
+    fn publish(core: &Core, db: &Db) {
+        let mut state = core.state.lock();
+        drop(state.families.get_mut(&db.default_family().id()).expect("there").publish_view());
+    }
+
+    /// V1, however the views are exchanged: by an announcement that is settled, by one that the next settles, and by one that
+    /// another view takes the place of.
+    #[test]
+    fn who_sees_a_number_sees_the_view_that_it_needs() {
+        const COUNT: u64 = 1499; // the last of which is not settled
+        let (db, published) = (open(), AtomicU64::new(0));
+        let (core, family) = (db.core(), db.default_family());
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut seen = 0;
+                    while seen < COUNT {
+                        seen = published.load(Ordering::Acquire);
+                        assert!(family.view().mutable.created_at() >= SeqNo(seen));
+                        assert!(family.view_full().mutable.created_at() >= SeqNo(seen));
+                    }
+                });
+            }
+            for n in 1..=COUNT {
+                announce(core, &db, n);
+                published.store(n, Ordering::Release);
+                match n % 3 {
+                    0 => settle(core, &db),
+                    1 => publish(core, &db),
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn who_reads_for_long_keeps_nothing_that_is_younger() {
+        let db = open();
+        let (core, family) = (db.core(), db.default_family());
+        let old = family.view_full();
+        announce(core, &db, 1);
+        let younger: Weak<QueuedMemtable> = Arc::downgrade(&family.view().mutable);
+        assert!(!std::ptr::addr_eq(younger.as_ptr(), Arc::as_ptr(&old.mutable)), "found before it is settled");
+        announce(core, &db, 2);
+        settle(core, &db);
+        assert!(younger.upgrade().is_none());
+        assert_eq!(family.view().mutable.created_at(), SeqNo(2));
+        assert!(old.successor().is_some_and(|next| next.upgrade().is_none()));
+    }
+
+    #[test]
+    fn a_family_that_is_dropped_before_it_is_settled_can_still_be_looked_at() {
+        let db = open();
+        let family = db.create_family("other", FamilyOptions::default()).expect("made");
+        let core = db.core();
+        let before = family.view_full();
+        let mut state = core.state.lock();
+        announce_empty(state.families.get_mut(&family.id()).expect("there"));
+        let dropped = state.families.remove(&family.id());
+        drop(state);
+        assert!(!Arc::ptr_eq(&before, &family.view()));
+        drop(dropped);
+        assert!(Arc::ptr_eq(&before, &family.view()));
+    }
+}

@@ -1,0 +1,365 @@
+//! The user's iterator: the keys and values of a family as of one sequence number, in order, in both directions.
+//!
+//! It merges the cursors of a view and hides what the number does not see: newer versions, older versions, deletions,
+//! and what range tombstones cover. Merge operands are applied on the way. Walking forward over plain values it shows
+//! the merged cursor's own bytes; whatever had to be put together, and every value of a backward walk, stands in
+//! buffers that are used again. Keeps Q1, V1.
+
+mod backward;
+mod children;
+mod forward;
+mod operands;
+mod tally;
+
+use std::sync::Arc;
+
+use base::key::{SEEK_KIND, append, user_key};
+use base::{Cursor, Error, ErrorKind, Result, SeqNo};
+
+use self::children::Children;
+use self::operands::Operands;
+use self::tally::{Move, Tally};
+use super::ReadContext;
+use super::level::UserBounds;
+use super::merging::MergingCursor;
+use super::options::ReadOptions;
+use super::snapshot::Snapshot;
+use super::tombstones::CoverIndex;
+use crate::queue::view::ReadView;
+
+/// Where the iterator stands, and with it where the merged cursor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// On nothing.
+    Nowhere,
+    /// The cursor stands on the entry that is shown.
+    OnEntry,
+    /// The entry is in `key` and `value`; the cursor stands behind what they were merged from.
+    Behind,
+    /// The entry is in `key` and `value`; the cursor stands before all entries of that key, or on nothing.
+    Before,
+}
+
+/// An iterator. It owns all it needs and stays usable, at its number, whatever happens to the database.
+pub struct DbIterator {
+    cursor: MergingCursor,
+    cover: CoverIndex,
+    seq: SeqNo,
+    position: Position,
+    bounds: UserBounds,
+    context: ReadContext,
+    /// The user key shown, or passed last.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    operands: Operands,
+    /// Memory for the cursor's seek targets.
+    target: Vec<u8>,
+    /// Every key shown has this prefix.
+    prefix: Option<Vec<u8>>,
+    prefix_same_as_start: bool,
+    /// Hidden entries stepped over one by one before the rest of their run is sought past.
+    steps_max: u64,
+    /// Hidden entries that one call may pass; `u64::MAX` for any number.
+    skippable_max: u64,
+    /// Hidden entries that the present call has passed.
+    hidden: u64,
+    /// `None` where no statistics are kept.
+    tally: Option<Box<Tally>>,
+    error: Option<Error>,
+    /// Keep what is read from being given up.
+    _view: Arc<ReadView>,
+    _snapshot: Option<Snapshot>,
+}
+
+impl DbIterator {
+    /// An iterator over `view` as of `seq`, standing on nothing.
+    ///
+    /// # Errors
+    /// What opening the tables of level 0 yields.
+    pub fn new(view: Arc<ReadView>, seq: SeqNo, context: &ReadContext, options: &ReadOptions) -> Result<Self> {
+        let bounds =
+            UserBounds { lower: options.iterate_lower_bound.clone(), upper: options.iterate_upper_bound.clone() };
+        let Children { cursors, cover } = Children::of(&view, context, &bounds, seq, options)?;
+        Ok(DbIterator {
+            cursor: MergingCursor::new(context.order.clone(), cursors),
+            cover,
+            seq,
+            position: Position::Nowhere,
+            bounds,
+            context: context.clone(),
+            key: Vec::new(),
+            value: Vec::new(),
+            operands: Operands::default(),
+            target: Vec::new(),
+            prefix: None,
+            prefix_same_as_start: options.prefix_same_as_start && context.prefix_extractor.is_some(),
+            // At least one, so that every jump is followed by a step.
+            steps_max: context.max_sequential_skip.max(1),
+            skippable_max: match options.max_skippable_internal_keys {
+                0 => u64::MAX,
+                max => max,
+            },
+            hidden: 0,
+            tally: context.meter.as_ref().map(Tally::new),
+            error: None,
+            _view: view,
+            _snapshot: options.snapshot.clone(),
+        })
+    }
+
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.position != Position::Nowhere
+    }
+
+    /// The user key; empty where the iterator is not valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self.position {
+            Position::OnEntry => user_key(self.cursor.key()),
+            Position::Behind | Position::Before => &self.key,
+            Position::Nowhere => &[],
+        }
+    }
+
+    /// The value; empty where the iterator is not valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.position {
+            Position::OnEntry => self.cursor.value(),
+            Position::Behind | Position::Before => &self.value,
+            Position::Nowhere => &[],
+        }
+    }
+
+    /// The error that ended the walk, if one did. To be asked whenever the iterator is no longer valid.
+    pub fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// The number that the iterator reads at.
+    pub fn seq(&self) -> SeqNo {
+        self.seq
+    }
+
+    /// Moves to the first key within the bounds.
+    pub fn seek_to_first(&mut self) -> bool {
+        self.counted_seek(Self::move_to_first)
+    }
+
+    /// Moves to the last key within the bounds.
+    pub fn seek_to_last(&mut self) -> bool {
+        self.counted_seek(Self::move_to_last)
+    }
+
+    /// Moves to the first key at or after `target`.
+    pub fn seek(&mut self, target: &[u8]) -> bool {
+        self.counted_seek(|iterator| iterator.move_to(target))
+    }
+
+    /// Moves to the last key at or before `target`.
+    pub fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        self.counted_seek(|iterator| iterator.move_back_to(target))
+    }
+
+    fn move_to_first(&mut self) -> bool {
+        self.begin(None);
+        match self.bounds.lower.take() {
+            Some(lower) => {
+                self.set_target(&lower, self.seq, SEEK_KIND);
+                self.bounds.lower = Some(lower);
+                self.cursor.seek(&self.target);
+            }
+            None => {
+                self.cursor.seek_to_first();
+            }
+        }
+        self.settle_forward(false);
+        self.adopt_prefix()
+    }
+
+    fn move_to_last(&mut self) -> bool {
+        self.begin(None);
+        self.end_of_bounds();
+        self.settle_backward();
+        self.adopt_prefix()
+    }
+
+    fn move_to(&mut self, target: &[u8]) -> bool {
+        self.begin(Some(target));
+        if self.bounds.is_past_upper(&self.context.order, target) {
+            return self.leave();
+        }
+        match self.bounds.lower.take() {
+            Some(lower) if self.context.order.user.compare(target, &lower).is_lt() => {
+                self.set_target(&lower, self.seq, SEEK_KIND);
+                self.bounds.lower = Some(lower);
+            }
+            lower => {
+                self.bounds.lower = lower;
+                self.set_target(target, self.seq, SEEK_KIND);
+            }
+        }
+        self.seek_target();
+        self.settle_forward(false)
+    }
+
+    fn move_back_to(&mut self, target: &[u8]) -> bool {
+        self.begin(Some(target));
+        if self.bounds.is_past_upper(&self.context.order, target) {
+            self.end_of_bounds();
+        } else {
+            self.set_target(target, SeqNo::ZERO, 0);
+            self.cursor.seek_for_prev(&self.target);
+        }
+        self.settle_backward()
+    }
+
+    /// Moves to the next key; false where there is none or the iterator stood on nothing.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "what it shows is borrowed from it, which Iterator cannot say")]
+    pub fn next(&mut self) -> bool {
+        match self.position {
+            Position::OnEntry => {
+                self.save_key();
+                self.cursor.next();
+            }
+            Position::Behind => {}
+            Position::Before => self.seek_behind_key(),
+            Position::Nowhere => return false,
+        }
+        let found = self.settle_forward(true);
+        self.counted(Move::Next, found)
+    }
+
+    /// Moves to the key before; false where there is none or the iterator stood on nothing.
+    pub fn prev(&mut self) -> bool {
+        match self.position {
+            Position::Before => {}
+            Position::OnEntry => {
+                self.save_key();
+                self.seek_before_key();
+            }
+            Position::Behind => self.seek_before_key(),
+            Position::Nowhere => return false,
+        }
+        let found = self.settle_backward();
+        self.counted(Move::Prev, found)
+    }
+
+    /// Starts a walk afresh, keeping to the prefix of `target` where that was asked for.
+    fn begin(&mut self, target: Option<&[u8]>) {
+        self.error = None;
+        self.hidden = 0;
+        self.position = Position::Nowhere;
+        self.prefix = None;
+        if self.prefix_same_as_start {
+            self.prefix = target.and_then(|target| self.prefix_of(target)).map(<[u8]>::to_vec);
+        }
+    }
+
+    /// Where no target gave the prefix, the first key found does.
+    fn adopt_prefix(&mut self) -> bool {
+        if self.prefix_same_as_start && self.valid() {
+            self.prefix = self.prefix_of(self.key()).map(<[u8]>::to_vec);
+        }
+        self.valid()
+    }
+
+    fn prefix_of<'a>(&self, user_key: &'a [u8]) -> Option<&'a [u8]> {
+        self.context.prefix_extractor.as_ref()?.prefix(user_key)
+    }
+
+    #[inline]
+    fn leaves_prefix(&self, user_key: &[u8]) -> bool {
+        self.prefix.as_deref().is_some_and(|prefix| self.prefix_of(user_key) != Some(prefix))
+    }
+
+    fn set_target(&mut self, user_key: &[u8], seq: SeqNo, kind: u8) {
+        self.target.clear();
+        append(&mut self.target, user_key, seq, kind);
+    }
+
+    /// Places the cursor on the first entry at or after `target`; filters are asked by prefix only while the walk ends where
+    /// the target's does.
+    fn seek_target(&mut self) {
+        let is_bound = |prefix: &[u8]| self.prefix_of(user_key(&self.target)) == Some(prefix);
+        if self.prefix.as_deref().is_some_and(is_bound) {
+            self.cursor.seek_in_prefix(&self.target);
+        } else {
+            self.cursor.seek(&self.target);
+        }
+    }
+
+    /// Places the cursor on the last entry before the upper bound.
+    fn end_of_bounds(&mut self) {
+        match self.bounds.upper.take() {
+            Some(upper) => {
+                self.set_target(&upper, SeqNo::MAX, SEEK_KIND);
+                self.bounds.upper = Some(upper);
+                self.cursor.seek_for_prev(&self.target);
+            }
+            None => {
+                self.cursor.seek_to_last();
+            }
+        }
+    }
+
+    /// Notes the user key under the cursor.
+    #[inline]
+    fn save_key(&mut self) {
+        self.key.clear();
+        self.key.extend_from_slice(user_key(self.cursor.key()));
+    }
+
+    /// Places the cursor on the oldest entry that `key` can have, or behind.
+    fn seek_behind_key(&mut self) {
+        self.target.clear();
+        append(&mut self.target, &self.key, SeqNo::ZERO, 0);
+        self.seek_target();
+    }
+
+    /// Places the cursor on the last entry before all those of `key`.
+    fn seek_before_key(&mut self) {
+        self.target.clear();
+        append(&mut self.target, &self.key, SeqNo::MAX, SEEK_KIND);
+        self.cursor.seek_for_prev(&self.target);
+    }
+
+    /// Stands on nothing, the end being reached.
+    fn leave(&mut self) -> bool {
+        self.position = Position::Nowhere;
+        false
+    }
+
+    /// Stands on nothing since the cursor does: at its end, or because of its error.
+    #[cold]
+    fn cursor_ended(&mut self) -> bool {
+        self.error = self.cursor.status().err();
+        self.leave()
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> bool {
+        self.error = Some(error);
+        self.leave()
+    }
+
+    #[cold]
+    fn fail_skipping(&mut self) -> bool {
+        let max = self.skippable_max;
+        self.fail(Error::new(
+            ErrorKind::Busy,
+            format!("more than max_skippable_internal_keys ({max}) hidden entries in a row"),
+        ))
+    }
+}
+
+/// What the cursor shows is no internal key, or is of a kind that has no place among point entries.
+#[cold]
+fn bad_entry(internal_key: &[u8]) -> Error {
+    Error::corruption(format!("not a point entry's key: {internal_key:02x?}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Which logs there are: those that some family still needs, and those that may go once the MANIFEST says so. Keeps Q3
+//! and V3: a log is deleted only behind a durable record that it is not needed, so that recovery can tell a log that was
+//! deleted from one that somebody lost.
+
+use std::sync::Arc;
+
+use base::{FileNumber, SeqNo};
+
+use crate::version::edit::{LogEnd, LogRow};
+use crate::version::file_name::FileType;
+use crate::version::log_life::LogLife;
+
+/// A log, or the log of a large batch.
+pub(crate) struct LiveLog {
+    pub life: Arc<LogLife>,
+    pub bytes: u64,
+    /// The last number in it; `None` for the current log.
+    pub last_seq: Option<SeqNo>,
+    /// Where recovery ended it, for a log of an earlier process.
+    pub recovered_end: Option<LogEnd>,
+}
+
+impl LiveLog {
+    pub fn number(&self) -> FileNumber {
+        self.life.file().number
+    }
+
+    /// False for the log of a large batch, which no row of logs counts: a record in one of them names it.
+    fn is_in_row(&self) -> bool {
+        self.life.file().file_type == FileType::Log
+    }
+
+    fn ends_at_or_below(&self, seq: SeqNo) -> bool {
+        self.last_seq.is_some_and(|last| last <= seq)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct LiveLogs {
+    /// Oldest first. The logs among them ascend by number; that of a large batch stands before the log that commits it.
+    logs: Vec<LiveLog>,
+    /// Not needed, but not known to the MANIFEST as such. In the same order.
+    released: Vec<LiveLog>,
+    /// What the MANIFEST says.
+    noted: Option<LogRow>,
+    /// The last log that came into use, needed or not; 0 before the first.
+    last: FileNumber,
+}
+
+impl LiveLogs {
+    /// Notes what the MANIFEST of the process before said.
+    pub fn note_earlier(&mut self, row: LogRow) {
+        self.last = self.last.max(row.last());
+    }
+
+    /// Adds the current log; the one before it ended with `last_seq`.
+    pub fn push_current(&mut self, log: LiveLog, last_seq: SeqNo) {
+        self.end_current(last_seq);
+        self.last = log.number();
+        self.logs.push(log);
+    }
+
+    /// Notes that no log is current any more; the last one ends with `last_seq`.
+    pub fn end_current(&mut self, last_seq: SeqNo) {
+        if let Some(current) = self.logs.last_mut() {
+            current.last_seq.get_or_insert(last_seq);
+        }
+    }
+
+    /// Notes that the logs of earlier processes are synced.
+    pub fn note_left_synced(&mut self) {
+        let ends = self.logs.iter_mut().filter_map(|log| log.recovered_end.as_mut());
+        ends.for_each(|end| end.on_disk = true);
+    }
+
+    /// Adds a large batch's log, which is committed in the current one.
+    pub fn push_large(&mut self, log: LiveLog) {
+        let current = self.logs.len().saturating_sub(1);
+        self.logs.insert(current, log);
+    }
+
+    /// Adds a log of an earlier process.
+    pub fn push_recovered(&mut self, log: LiveLog) {
+        if log.is_in_row() {
+            self.last = self.last.max(log.number());
+        }
+        self.logs.push(log);
+    }
+
+    /// The last log that came into use, needed or not.
+    pub fn last(&self) -> Option<FileNumber> {
+        Some(self.last).filter(|last| last.0 > 0)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &LiveLog> {
+        self.logs.iter()
+    }
+
+    /// The logs that are needed once every family has flushed through `needed_after`. At 0 that is all of them: one that
+    /// holds nothing, or nothing that is not in tables, still names the log before it, and stands until a row leaves it out.
+    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
+        let is_over = |log: &&LiveLog| needed_after > SeqNo::ZERO && log.ends_at_or_below(needed_after);
+        let mut needed = self.logs.iter().skip_while(is_over);
+        let Some(oldest) = needed.find(|log| log.is_in_row()) else { return LogRow::none_through(self.last) };
+        let newest = self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number);
+        LogRow { oldest: oldest.number(), newest }
+    }
+
+    /// What the MANIFEST is to say now, where it says something else.
+    pub fn unnoted_row(&self) -> Option<LogRow> {
+        Some(self.row_after(SeqNo::ZERO)).filter(|row| self.noted != Some(*row))
+    }
+
+    /// Lets go of the logs that end at or below `needed_after`.
+    pub fn release_through(&mut self, needed_after: SeqNo) {
+        let keep = self.logs.iter().position(|log| !log.ends_at_or_below(needed_after)).unwrap_or(self.logs.len());
+        self.released.extend(self.logs.drain(..keep));
+    }
+
+    /// Notes that the MANIFEST says `row`. Returns the logs that may be deleted now.
+    pub fn note_durable(&mut self, row: LogRow) -> Vec<LiveLog> {
+        self.noted = Some(row);
+        let may_go = |log: &LiveLog| !log.is_in_row() || log.number() < row.oldest;
+        let keep = self.released.iter().position(|log| !may_go(log)).unwrap_or(self.released.len());
+        self.released.drain(..keep).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::version::log_life::LogLives;
+    use crate::version::purge::PurgeQueue;
+
+    fn log(file_type: FileType, number: u64, last_seq: Option<u64>) -> LiveLog {
+        let lives = LogLives::new(MemoryVfs::new(1), "/db".into(), PurgeQueue::new());
+        LiveLog {
+            life: lives.of(file_type, FileNumber(number)),
+            bytes: 0,
+            last_seq: last_seq.map(SeqNo),
+            recovered_end: None,
+        }
+    }
+
+    fn row(oldest: u64, newest: u64) -> LogRow {
+        LogRow { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
+    }
+
+    fn no_logs_before(oldest: u64) -> LogRow {
+        LogRow { oldest: FileNumber(oldest), newest: None }
+    }
+
+    /// Log 5 ends with number 10, log 7 with 20, log 9 is current; 8 is a large batch with the number 15.
+    fn three_logs() -> LiveLogs {
+        let mut live = LiveLogs::default();
+        live.push_recovered(log(FileType::Log, 5, Some(10)));
+        live.push_current(log(FileType::Log, 7, None), SeqNo(10));
+        live.push_large(log(FileType::LargeBatch, 8, Some(SeqNo(15).0)));
+        live.push_current(log(FileType::Log, 9, None), SeqNo(20));
+        live
+    }
+
+    fn numbers(logs: &[LiveLog]) -> Vec<u64> {
+        logs.iter().map(|log| log.number().0).collect()
+    }
+
+    #[test]
+    fn a_row_begins_with_the_first_log_that_is_needed() {
+        let live = three_logs();
+        assert_eq!(live.row_after(SeqNo(9)), row(5, 9));
+        assert_eq!(live.row_after(SeqNo(10)), row(7, 9));
+        assert_eq!(live.row_after(SeqNo(20)), row(9, 9));
+        assert_eq!(live.row_after(SeqNo::MAX), row(9, 9), "the current log is always needed");
+    }
+
+    #[test]
+    fn a_log_goes_only_once_the_manifest_says_that_nobody_needs_it() {
+        let mut live = three_logs();
+        assert!(live.note_durable(row(5, 9)).is_empty());
+        live.release_through(SeqNo(20));
+        assert_eq!(live.unnoted_row(), Some(row(9, 9)));
+        assert!(live.note_durable(row(5, 9)).is_empty(), "an older record does not count");
+        assert_eq!(numbers(&live.note_durable(row(7, 9))), [5, 8]);
+        assert_eq!(numbers(&live.note_durable(row(9, 9))), [7]);
+        assert_eq!(live.unnoted_row(), None);
+    }
+
+    #[test]
+    fn there_may_be_no_log() {
+        let mut live = LiveLogs::default();
+        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(1)), None));
+        live.note_earlier(no_logs_before(4));
+        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
+        live.push_recovered(log(FileType::Log, 5, Some(10)));
+        assert_eq!(live.row_after(SeqNo(9)), row(5, 5));
+        assert_eq!(live.row_after(SeqNo(10)), no_logs_before(6));
+        live.release_through(SeqNo(10));
+        assert_eq!(live.last(), Some(FileNumber(5)), "the next log names it");
+        assert_eq!(numbers(&live.note_durable(no_logs_before(6))), [5]);
+        live.push_current(log(FileType::Log, 8, None), SeqNo(10));
+        live.release_through(SeqNo(20));
+        assert_eq!(live.unnoted_row(), Some(row(8, 8)));
+        live.end_current(SeqNo(20));
+        live.release_through(SeqNo(20));
+        assert!(live.note_durable(row(8, 8)).is_empty(), "an older record does not count");
+        assert_eq!(live.unnoted_row(), Some(no_logs_before(9)));
+        assert_eq!(numbers(&live.note_durable(no_logs_before(9))), [8]);
+    }
+}

@@ -1,0 +1,493 @@
+//! The database's logs: the current one and the spare made ahead of it, appended to and synced. Which older ones there
+//! are is [`crate::wal::live_logs`]'s.
+//!
+//! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
+//! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use base::metrics::{Histogram, Statistics, Ticker};
+use base::options::LogBacking;
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use log::{
+    BackingChoice, DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES,
+    RecordKind, Reservation,
+};
+use parking_lot::{Condvar, Mutex};
+use vfs::{IoClass, Vfs};
+
+use crate::commit::pipeline::LogPosition;
+use crate::core::context::{Context, FileNumbers};
+use crate::open::replay::ReplayedLog;
+use crate::version::edit::{LogEnd, LogRow};
+use crate::version::file_name::{self, FileType};
+use crate::version::log_life::{LogLife, LogLives};
+use crate::wal::live_logs::{LiveLog, LiveLogs};
+use crate::wal::presence::LogPace;
+
+/// A log that takes writes, or took them in this process.
+pub(crate) struct ActiveLog {
+    pub file: LogFile,
+    /// The position of its first byte; set when it becomes the current log.
+    base: OnceLock<LogPosition>,
+}
+
+impl ActiveLog {
+    pub fn number(&self) -> FileNumber {
+        self.file.number()
+    }
+
+    /// True once the log has become current.
+    pub fn is_current(&self) -> bool {
+        self.base.get().is_some()
+    }
+
+    /// Called when the log becomes current.
+    pub fn start_at(&self, base: LogPosition) {
+        self.base.set(base).expect("a log becomes current once");
+    }
+
+    pub fn base(&self) -> LogPosition {
+        *self.base.get().expect("only a current log's positions are asked for")
+    }
+
+    /// The position behind everything reserved so far. Final once the log is sealed.
+    pub fn end(&self) -> LogPosition {
+        self.base() + self.file.tail()
+    }
+
+    /// Where the record after `reservation` begins.
+    pub fn position_behind(&self, reservation: &Reservation) -> Position {
+        self.position_of(reservation.end())
+    }
+
+    /// Where the next record will begin, as things are.
+    pub fn end_position(&self) -> Position {
+        self.position_of(self.file.tail())
+    }
+
+    pub fn position(&self, reservation: &Reservation) -> LogPosition {
+        self.base() + reservation.end()
+    }
+
+    /// Tells the log how far the history is published, as far as that lies in it: its records carry it on.
+    pub fn note_published(&self, published: LogPosition) {
+        if let Some(offset) = published.checked_sub(self.base()) {
+            self.file.publish(offset.min(self.file.tail()));
+        }
+    }
+
+    fn position_of(&self, offset: u64) -> Position {
+        Position { log: self.number(), offset }
+    }
+}
+
+#[derive(Default)]
+struct SyncState {
+    running: bool,
+    /// Logs of this process with unsynced bytes, oldest first; the current one is last.
+    unsynced: Vec<Arc<ActiveLog>>,
+}
+
+pub(crate) struct Logs {
+    vfs: Arc<dyn Vfs>,
+    /// How often a log was synced.
+    syncs: AtomicU64,
+    statistics: Option<Arc<Statistics>>,
+    dir: PathBuf,
+    /// Whose logs these are.
+    database: DatabaseId,
+    numbers: Arc<FileNumbers>,
+    backing: BackingChoice,
+    file_bytes: u64,
+    lives: Arc<LogLives>,
+    live: Mutex<LiveLogs>,
+    /// Made ahead by the holder of `rolling`, and taken by the next.
+    spare: Mutex<Option<Arc<ActiveLog>>>,
+    /// Held by the one thread that replaces the current log.
+    pub rolling: Mutex<()>,
+    sync: Mutex<SyncState>,
+    sync_ended: Condvar,
+    synced: AtomicU64,
+    /// Logs of an earlier process that were not read, so not synced either, oldest first: synced before all others.
+    left_unsynced: Mutex<Vec<FileNumber>>,
+    /// There is none of them.
+    none_left: AtomicBool,
+    /// A sync or an append failed: nothing unsynced is known to be on disk, and no sync is tried again (D4).
+    failed: OnceLock<Error>,
+}
+
+impl Logs {
+    pub fn new(context: &Context) -> Self {
+        Logs {
+            vfs: context.vfs.clone(),
+            statistics: context.statistics.clone(),
+            dir: context.log_dir(),
+            database: DatabaseId::new(&context.db_id),
+            numbers: context.numbers.clone(),
+            backing: match context.options.log_backing {
+                LogBacking::Auto => BackingChoice::Auto,
+                LogBacking::Mapped => BackingChoice::Mapped,
+                LogBacking::Pwrite => BackingChoice::Pwrite,
+            },
+            file_bytes: context.options.log_file_bytes,
+            lives: context.logs.clone(),
+            live: Mutex::default(),
+            spare: Mutex::default(),
+            rolling: Mutex::default(),
+            sync: Mutex::default(),
+            sync_ended: Condvar::new(),
+            synced: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            failed: OnceLock::new(),
+            left_unsynced: Mutex::default(),
+            none_left: AtomicBool::new(true),
+        }
+    }
+
+    /// Notes logs of an earlier process that may not have been synced.
+    pub fn note_left_unsynced(&self, logs: Vec<FileNumber>) {
+        self.none_left.store(logs.is_empty(), Ordering::Release);
+        *self.left_unsynced.lock() = logs;
+    }
+
+    /// Syncs what an earlier process left, so that nothing of this one is durable ahead of it (F1, D2). What is in tables
+    /// may be gone.
+    fn sync_left(&self) -> Result<()> {
+        if self.none_left.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut left = self.left_unsynced.lock();
+        for number in left.iter() {
+            let path = self.dir.join(file_name::format(FileType::Log, *number));
+            match self.vfs.open_append(&path) {
+                Err(error) if error.is_not_found() && !self.is_live(*number) => {}
+                opened => opened?.sync(IoClass::Log).inspect_err(|error| self.fail(error))?,
+            }
+        }
+        left.clear();
+        self.live.lock().note_left_synced();
+        self.none_left.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Creates a log with the capacity for a record of `need_bytes`, its first extent allocated, its name durable. It names the
+    /// current log as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
+    /// current or never does.
+    pub fn create(&self, need_bytes: u64) -> Result<Arc<ActiveLog>> {
+        self.create_sized(FileType::Log, self.file_bytes.max(capacity_for(need_bytes)))
+    }
+
+    /// Creates the log of a large batch, with space for that and nothing else.
+    pub fn create_for_batch(&self, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
+        self.create_sized(FileType::LargeBatch, capacity_for(batch_bytes))
+    }
+
+    /// Passes over numbers whose names another database in the same directory has taken since this one was opened.
+    fn create_sized(&self, file_type: FileType, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
+        loop {
+            let number = self.numbers.take();
+            match self.create_numbered(file_type, number, capacity_bytes) {
+                Err(error) if error.kind() == ErrorKind::InvalidArgument && self.is_taken(file_type, number) => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn is_taken(&self, file_type: FileType, number: FileNumber) -> bool {
+        self.vfs.exists(&self.dir.join(file_name::format(file_type, number))).unwrap_or(false)
+    }
+
+    fn create_numbered(&self, file_type: FileType, number: FileNumber, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
+        let config = LogConfig {
+            capacity_bytes,
+            extent_bytes: match file_type {
+                FileType::LargeBatch => capacity_bytes,
+                _ => (capacity_bytes / EXTENTS_MIN).min(EXTENT_BYTES),
+            },
+            backing: self.backing,
+            earlier: self.frontiers(),
+            predecessor: self.live.lock().last().filter(|_| file_type == FileType::Log),
+            database: self.database,
+            ..LogConfig::default()
+        };
+        let path = self.dir.join(file_name::format(file_type, number));
+        let made = LogFile::create(&*self.vfs, &path, number, config);
+        let made = made.and_then(|file| self.vfs.sync_dir(&self.dir).map(|()| file));
+        // A file that was there before is not of this call's making; it is another database's.
+        if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::InvalidArgument) {
+            self.remove_unused(&path);
+        }
+        Ok(Arc::new(ActiveLog { file: made?, base: OnceLock::new() }))
+    }
+
+    /// Deletes a log that never came into use.
+    pub fn discard(&self, log: &ActiveLog) {
+        self.remove_unused(log.file.path());
+    }
+
+    /// Deletes a log without records. One that stayed among logs that have some would end the history at recovery, so if
+    /// it cannot be deleted no log is written to any more. The next log's creation makes the deletion durable.
+    fn remove_unused(&self, path: &Path) {
+        if let Err(error) = self.vfs.remove_file(path)
+            && !error.is_not_found()
+        {
+            self.fail(&error.context("an unused log is in the way"));
+        }
+    }
+
+    /// How far the logs have come: what a log made now says of those before it. A position claims everything before it,
+    /// so it may lie in a log only if the logs before that one are whole: synced, or published.
+    fn frontiers(&self) -> Frontiers {
+        let sync = self.sync.lock();
+        let Some(first) = sync.unsynced.first() else { return Frontiers::default() };
+        // Something in a log is published only once all of the log before it is.
+        let begun = |log: &&Arc<ActiveLog>| log.file.published() > FILE_HEADER_BYTES;
+        let last = sync.unsynced.iter().rev().find(begun).unwrap_or(first);
+        Frontiers { synced: first.position_of(first.file.synced()), published: last.position_of(last.file.published()) }
+    }
+
+    /// Takes the spare, where there is one that a record of `need_bytes` fits into. One that is too small is deleted: a
+    /// log with a larger number comes into use instead, and recovery goes by the order of numbers (C1). Called by the
+    /// holder of `rolling`.
+    pub fn take_spare(&self, need_bytes: u64) -> Result<Option<Arc<ActiveLog>>> {
+        let Some(spare) = self.spare.lock().take() else { return Ok(None) };
+        if spare.file.capacity() >= capacity_for(need_bytes) {
+            return Ok(Some(spare));
+        }
+        // Durable with the sync of the directory that makes the next log's name so.
+        self.discard(&spare);
+        self.check().map(|()| None)
+    }
+
+    /// Whether the current log is half full and has no successor yet. The holder of `rolling` gets a final answer.
+    pub fn wants_spare(&self) -> bool {
+        let is_half_full = |log: &Arc<ActiveLog>| log.file.tail() > log.file.capacity() / 2;
+        self.sync.lock().unsynced.last().is_some_and(is_half_full) && self.spare.lock().is_none()
+    }
+
+    pub fn put_spare(&self, log: Arc<ActiveLog>) {
+        *self.spare.lock() = Some(log);
+    }
+
+    /// Allocates what of the current log is written next and makes it present, as `pace` tells how much, and lets go of what
+    /// was written. A background job.
+    pub fn keep_present(&self, pace: &LogPace) {
+        let unsynced = self.sync.lock().unsynced.clone();
+        if let Some(current) = unsynced.last() {
+            let window_bytes = pace.window_bytes(current.end(), self.vfs.now());
+            // A writer that finds no space allocates some itself, and reports what fails then.
+            let _ = current.file.allocate_ahead(window_bytes);
+            current.file.populate_ahead(window_bytes);
+        }
+        unsynced.iter().for_each(|log| log.file.release_behind());
+    }
+
+    /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
+    pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
+        let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);
+        self.live.lock().push_current(current, last_seq);
+        self.sync.lock().unsynced.push(log.clone());
+    }
+
+    /// Notes the log of a large batch, which takes the number `last_seq`: it goes when every family that the batch touched
+    /// has flushed through it.
+    pub fn note_large(&self, log: &ActiveLog, last_seq: SeqNo) {
+        let large = self.live_log(FileType::LargeBatch, log.number(), log.file.tail(), Some(last_seq));
+        self.live.lock().push_large(large);
+    }
+
+    /// Notes what the MANIFEST of an earlier process said. Before any log.
+    pub fn note_earlier(&self, row: LogRow) {
+        self.live.lock().note_earlier(row);
+    }
+
+    /// Notes a log of an earlier process, oldest first.
+    pub fn note_recovered(&self, replayed: &ReplayedLog) {
+        let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
+        let mut log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
+        log.recovered_end = Some(end).filter(|_| file_type == FileType::Log && is_end_known);
+        self.live.lock().push_recovered(log);
+    }
+
+    fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
+        let life = self.lives.of(file_type, number);
+        life.need();
+        life.note_bytes(bytes);
+        LiveLog { life, bytes, last_seq, recovered_end: None }
+    }
+
+    /// Where recovery ended the logs that are still needed.
+    pub fn recovered_ends(&self) -> Vec<LogEnd> {
+        self.live.lock().iter().filter_map(|log| log.recovered_end).collect()
+    }
+
+    /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2). They are
+    /// deleted once the MANIFEST says that they are not needed.
+    pub fn release_through(&self, needed_after: SeqNo) {
+        self.live.lock().release_through(needed_after);
+    }
+
+    /// What an edit is to say of the logs that makes every family flushed through `needed_after`.
+    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
+        self.live.lock().row_after(needed_after)
+    }
+
+    /// What the MANIFEST does not say yet of the logs.
+    pub fn unnoted_row(&self) -> Option<LogRow> {
+        self.live.lock().unnoted_row()
+    }
+
+    /// Notes that the MANIFEST says `row`: logs before it are deleted when their last pin goes.
+    pub fn note_durable(&self, row: LogRow) {
+        let gone = self.live.lock().note_durable(row);
+        gone.iter().for_each(|log| log.life.mark_unneeded());
+        // Some were not synced, where flushes are not either (`sync_sst_file=false`); nobody will want them to be.
+        self.sync.lock().unsynced.retain(|log| log.number() >= row.oldest);
+    }
+
+    fn is_live(&self, number: FileNumber) -> bool {
+        self.live.lock().iter().any(|log| log.number() == number)
+    }
+
+    /// Bytes of all live logs, of the current one those in use; and the last number in the oldest one unless that is the
+    /// current log.
+    pub fn total(&self) -> (u64, Option<SeqNo>) {
+        let current_bytes = self.sync.lock().unsynced.last().map_or(0, |current| current.file.tail());
+        let live = self.live.lock();
+        let ended = live.iter().filter(|log| log.last_seq.is_some());
+        (ended.map(|log| log.bytes).sum::<u64>() + current_bytes, live.iter().next().and_then(|log| log.last_seq))
+    }
+
+    /// The oldest log that is still needed.
+    pub fn oldest(&self) -> Option<FileNumber> {
+        self.live.lock().iter().next().map(LiveLog::number)
+    }
+
+    /// Numbers and pins of all live logs, oldest first.
+    pub fn pin_all(&self) -> Vec<(FileNumber, Arc<LogLife>)> {
+        self.live.lock().iter().map(|log| (log.number(), log.life.clone())).collect()
+    }
+
+    /// Fills a reservation. Parallel with other writers (C2).
+    pub fn append(&self, log: &ActiveLog, at: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
+        log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
+    }
+
+    /// Whether everything before `target` survives power loss already.
+    pub fn is_synced_through(&self, target: LogPosition) -> bool {
+        self.synced.load(Ordering::Acquire) >= target
+    }
+
+    /// Returns once everything before `target` survives power loss. One `fdatasync` serves all who wait; it is issued
+    /// after `target` was published. `published` tells how far that is now. True where this call issued it, false where
+    /// it was another's.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the log's unsynced part is lost to this process (D4).
+    pub fn sync_through(&self, target: LogPosition, published: impl Fn() -> LogPosition) -> Result<bool> {
+        self.check()?;
+        self.sync_left()?;
+        let mut issued = false;
+        let mut state = self.sync.lock();
+        loop {
+            if self.is_synced_through(target) {
+                return Ok(issued);
+            }
+            self.check()?;
+            if state.running {
+                self.sync_ended.wait(&mut state);
+                continue;
+            }
+            state.running = true;
+            // Read before the list is taken: a log is in the list before anything in it is published.
+            let through = published();
+            let logs = state.unsynced.clone();
+            drop(state);
+            let result = self.sync_logs(&logs, through);
+            issued = true;
+            state = self.sync.lock();
+            state.running = false;
+            match &result {
+                Ok(()) => {
+                    self.synced.fetch_max(through, Ordering::AcqRel);
+                    state.unsynced.retain(|log| !(log.file.is_sealed() && log.end() <= through));
+                }
+                Err(e) => self.fail(e),
+            }
+            self.sync_ended.notify_all();
+            result?;
+        }
+    }
+
+    /// How often a log was synced, since the database was opened.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
+    fn sync_logs(&self, logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
+        for log in logs {
+            if log.base() >= through {
+                break;
+            }
+            log.note_published(through);
+            self.syncs.fetch_add(1, Ordering::Relaxed);
+            let Some(statistics) = &self.statistics else {
+                log.file.sync()?;
+                continue;
+            };
+            let start = self.vfs.now();
+            log.file.sync()?;
+            statistics.add(Ticker::WalFileSynced, 1);
+            statistics.record(Histogram::WalFileSync, self.vfs.now().saturating_sub(start).as_micros() as u64);
+        }
+        Ok(())
+    }
+
+    /// Ends the last log of this process's life, of which the last number is `last_seq`, and deletes the spare. No write is
+    /// under way. Where the log `is_needed`, the next open finds it whole.
+    pub fn end(&self, log: &ActiveLog, last_seq: SeqNo, is_needed: bool) -> Result<()> {
+        let spare = self.spare.lock().take();
+        if let Some(spare) = spare {
+            self.discard(&spare);
+        }
+        self.live.lock().end_current(last_seq);
+        if !is_needed {
+            log.file.seal();
+            log.file.wait_for_growth(); // while the directory is this database's
+            return Ok(());
+        }
+        // First all before the end record, which then says that it was whole: damage to it is told from a torn tail.
+        self.sync_through(log.end(), || log.end())?;
+        let Some(reservation) = log.file.seal() else { return Ok(()) };
+        self.append(log, &reservation, RecordKind::End, &[])?;
+        log.file.wait_for_growth(); // while the directory is this database's
+        self.sync_through(log.end(), || log.end()).map(drop)
+    }
+
+    /// # Errors
+    /// The sticky error of the first append or sync that failed.
+    pub fn check(&self) -> Result<()> {
+        self.failed.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// No log is written or synced any more.
+    pub fn fail(&self, error: &Error) {
+        let _ = self.failed.set(error.clone()); // the first failure is the one to report
+    }
+}
+
+/// The first extent of a log: what a database of few records takes.
+const EXTENT_BYTES: u64 = 64 << 10;
+
+/// A short log has shorter extents, so that it grows like others.
+const EXTENTS_MIN: u64 = 16;
+
+/// The size of a log whose first record has `payload_bytes`.
+fn capacity_for(payload_bytes: u64) -> u64 {
+    // Two record headers: the record's own and that of the end record. The rest is alignment.
+    FILE_HEADER_BYTES + payload_bytes + 2 * RECORD_HEADER_BYTES as u64 + 64
+}

@@ -1,0 +1,281 @@
+//! Memory made present ahead of the writers: of each family's mutable memtable and its spare, and of the current log. The
+//! kernel clears a page for whoever touches it first, and of a huge one that takes milliseconds: upkeep does it, in small
+//! steps, as far ahead as a family's writes are likely to go before it looks again.
+//!
+//! What is present and not used yet is a *window*: as large as what was written, within bounds, so that a memtable which
+//! holds little takes little. Whenever a quarter of it is used up, upkeep is asked to look ([`look_after`]). That of the log
+//! is what writers take in a moment, and none where they are slow: a page of the log that is present is dirty, and what is
+//! synced beside them, as an ingest's tables are, would take longer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memtable::Memtable;
+use parking_lot::Mutex;
+
+use crate::commit::pipeline::LogPosition;
+use crate::core::{Core, FamilyState};
+use crate::queue::memory::Charge;
+
+/// Of a memtable that holds next to nothing: sixteen pages.
+const WINDOW_MIN_BYTES: usize = 64 << 10;
+
+/// Two huge pages: what writers take in the time between two looks, at a hundred megabytes a second several times over.
+const WINDOW_MAX_BYTES: usize = 4 << 20;
+
+/// Of the log; where writers take less in [`LOG_WINDOW`] they have none. 25 MB a second.
+const LOG_WINDOW_MIN_BYTES: u64 = 1 << 20;
+
+/// Of the log. Not more: the kernel takes what is present for written, and the next sync writes it.
+const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
+
+/// For so long what is present of the log is to do.
+const LOG_WINDOW: Duration = Duration::from_millis(40);
+
+/// So often it is to be seen to grow fast first: about twice the time of a window.
+const FAST_LOOKS_MIN: u32 = 8;
+
+/// Over less than that no pace is told.
+const PACE_MIN: Duration = Duration::from_millis(5);
+
+/// Steps for each memtable before the rest of upkeep has its turn.
+const STEPS_MAX: usize = 16;
+
+/// How far ahead of what is reserved a memtable is to be present that `used_bytes` were written to.
+fn window_bytes(used_bytes: usize) -> usize {
+    used_bytes.clamp(WINDOW_MIN_BYTES, WINDOW_MAX_BYTES)
+}
+
+/// After how many more bytes upkeep is to look again at a memtable that `used_bytes` were written to.
+pub(crate) fn look_after(used_bytes: usize) -> usize {
+    window_bytes(used_bytes) / 4
+}
+
+/// How fast the log grows, from one look to the next. A leaf lock.
+#[derive(Default)]
+pub(crate) struct LogPace(Mutex<Seen>);
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    end: LogPosition,
+    at: Duration,
+    /// For so many looks it has grown fast.
+    fast_looks: u32,
+    window_bytes: u64,
+}
+
+impl LogPace {
+    /// How far ahead of `end`, where the log ends `now`, it is to be present. Nowhere before it was fast for some looks: after a
+    /// burst the next sync would write what nobody came to use. So it writes half as much again at the most.
+    pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
+        let mut seen = self.0.lock();
+        let passed = now.saturating_sub(seen.at);
+        if passed >= PACE_MIN {
+            let grown = u128::from(end.saturating_sub(seen.end));
+            let expected = grown * LOG_WINDOW.as_micros() / passed.as_micros();
+            let window_bytes = u64::try_from(expected).unwrap_or(u64::MAX).min(LOG_WINDOW_MAX_BYTES);
+            let is_fast = window_bytes >= LOG_WINDOW_MIN_BYTES;
+            let fast_looks = if is_fast { seen.fast_looks.saturating_add(1) } else { 0 };
+            let window_bytes = if fast_looks >= FAST_LOOKS_MIN { window_bytes } else { 0 };
+            *seen = Seen { end, at: now, fast_looks, window_bytes };
+        }
+        seen.window_bytes
+    }
+}
+
+/// A memtable, and how far it is to be present.
+struct Window {
+    memtable: Arc<dyn Memtable>,
+    charge: Arc<Charge>,
+    ahead_bytes: usize,
+}
+
+impl Core {
+    /// Makes present what is written next. A background job: where it ran inline, a writer would do it.
+    pub(crate) fn keep_present(&self) {
+        if self.context.vfs.runs_inline() {
+            return;
+        }
+        let windows = self.windows();
+        self.context.pace.note_visible(self.pipeline.visible(), self.context.vfs.now());
+        for _ in 0..STEPS_MAX {
+            self.logs.keep_present(&self.log_pace);
+            let steps = windows.iter().filter(|window| self.make_step(window)).count();
+            if steps == 0 {
+                return;
+            }
+        }
+        self.upkeep.raise(); // the writers are as fast
+    }
+
+    /// What upkeep is to make present, as things are.
+    fn windows(&self) -> Vec<Window> {
+        let state = self.state.lock();
+        let written = state.families.values().filter(|family| family.is_written());
+        written.flat_map(|family| [Some(of_mutable(family)), of_spare(family)]).flatten().collect()
+    }
+
+    /// True where that brought the window nearer to what it is to be. All of it counts as held from then on: only while that
+    /// leaves a part of the limit on memtables for what is written.
+    fn make_step(&self, window: &Window) -> bool {
+        let Window { memtable, charge, ahead_bytes } = window;
+        let limit_bytes = self.context.memtables.memory.limit_bytes();
+        let may_hold = |more: usize| charge.try_raise(memtable.memory_bytes() + more, limit_bytes - limit_bytes / 4);
+        memtable.make_present(*ahead_bytes, &may_hold)
+    }
+}
+
+fn of_mutable(family: &FamilyState) -> Window {
+    let (queued, ahead_bytes) = (&family.mutable, window_bytes(family.mutable.used_bytes()));
+    Window { memtable: queued.memtable().clone(), charge: queued.memtable_charge().clone(), ahead_bytes }
+}
+
+/// A spare whose turn comes soon is as ready as it will have to be then.
+fn of_spare(family: &FamilyState) -> Option<Window> {
+    let spare = family.spare.as_ref()?;
+    let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };
+    Some(Window { memtable: spare.memtable().clone(), charge: spare.memtable_charge().clone(), ahead_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+
+    use vfs::{MemoryVfs, RealVfs, Vfs};
+
+    use super::*;
+    use crate::queue::flushable::QueuedMemtable;
+    use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
+
+    const BUFFER_BYTES: usize = 16 << 20;
+
+    fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
+        let family = FamilyOptions { write_buffer_size: BUFFER_BYTES, ..FamilyOptions::default() };
+        OpenOptions { vfs, ..OpenOptions::create_if_missing() }.family("default", family)
+    }
+
+    /// Without threads: upkeep is what the test calls.
+    fn open(limit_bytes: usize) -> (Arc<MemoryVfs>, Db) {
+        let vfs = MemoryVfs::new(1);
+        let mut options = options(vfs.clone());
+        options.db.db_write_buffer_size = limit_bytes;
+        let db = Db::open("/db", &options).expect("a new database");
+        vfs.set_runs_inline(false);
+        (vfs, db)
+    }
+
+    fn mutable(db: &Db) -> Arc<QueuedMemtable> {
+        db.default_family().view_full().mutable.clone()
+    }
+
+    fn put(db: &Db, i: usize) {
+        db.put(&db.default_family(), &i.to_be_bytes(), &[7; 4000], &WriteOptions::default()).expect("put");
+    }
+
+    /// Puts until the mutable memtable is another, and looks after each put when upkeep was asked to; `seen` is shown each
+    /// memtable that was written to.
+    fn fill_one(db: &Db, mut seen: impl FnMut(&QueuedMemtable)) {
+        let first = mutable(db);
+        for i in 0.. {
+            put(db, i);
+            let now = mutable(db);
+            if now.id() != first.id() {
+                return;
+            }
+            if db.core().upkeep.take() {
+                db.core().keep_up();
+            }
+            seen(&now);
+        }
+    }
+
+    #[test]
+    fn a_memtable_is_present_ahead_of_its_writer_and_never_whole() {
+        let (vfs, db) = open(0);
+        let empty = mutable(&db);
+        db.core().keep_up();
+        assert!(empty.memtable().memory_bytes() < WINDOW_MIN_BYTES, "nobody writes to it");
+        let (mut largest, mut windows_max) = (0, 0);
+        fill_one(&db, |queued| {
+            let (reserved, present) = (queued.memtable().reserved_bytes(), queued.memtable().memory_bytes());
+            largest = reserved.max(largest);
+            windows_max = windows_max.max(present - reserved.min(present));
+            let left = queued.memtable().capacity_bytes().saturating_sub(reserved);
+            assert!(present >= reserved + (WINDOW_MIN_BYTES / 4).min(left), "{reserved} reserved, {present} present");
+        });
+        assert!(largest > BUFFER_BYTES - (1 << 20));
+        assert!((WINDOW_MAX_BYTES..=WINDOW_MAX_BYTES + (2 << 20)).contains(&windows_max), "{windows_max}");
+        let next = mutable(&db);
+        assert!(next.memtable().memory_bytes() >= WINDOW_MAX_BYTES, "it was known that its turn would come");
+        assert!(next.memtable().memory_bytes() < WINDOW_MAX_BYTES + (3 << 20), "and no more than that, to a huge page");
+        vfs.set_runs_inline(true);
+    }
+
+    #[test]
+    fn windows_leave_a_quarter_of_the_limit_to_what_is_written() {
+        const LIMIT: usize = 4 << 20;
+        let (vfs, db) = open(LIMIT);
+        let charged = || db.core().context.memtables.memory.charged_bytes();
+        let mut charged_max = 0;
+        for i in 0..400 {
+            put(&db, i);
+            let before = charged();
+            db.core().keep_present();
+            assert!(charged() == before || charged() <= LIMIT - LIMIT / 4, "{before} to {}", charged());
+            charged_max = charged_max.max(charged());
+            let memtable = mutable(&db);
+            assert!(memtable.memtable_charge().bytes() >= memtable.memtable().memory_bytes());
+        }
+        assert!(charged_max > LIMIT / 2, "{charged_max}: there was something to leave");
+        vfs.set_runs_inline(true);
+    }
+
+    /// Waits for the thread that keeps up, which has nothing else to do; for ever where it does not.
+    fn wait_until(holds: impl Fn() -> bool) {
+        while !holds() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn after_an_open_the_first_write_has_upkeep_look() {
+        let dir = tempfile::tempdir().expect("made");
+        for _ in 0..2 {
+            let db = Db::open(dir.path().join("db"), &options(RealVfs::new())).expect("opened");
+            let queued = mutable(&db);
+            put(&db, 1);
+            wait_until(|| queued.memtable().memory_bytes() >= WINDOW_MIN_BYTES);
+            db.close().expect("closed");
+        }
+    }
+
+    #[test]
+    fn the_logs_window_is_what_writers_take_in_a_moment_and_none_where_they_are_slow() {
+        const MS: Duration = Duration::from_millis(1);
+        let pace = LogPace::default();
+        let (mut end, mut now) = (0, 1000 * MS);
+        let mut look = |grown: u64, after: Duration| {
+            (end, now) = (end + grown, now + after);
+            pace.window_bytes(end, now)
+        };
+        assert_eq!(look(100 << 10, 10 * MS), 0, "of the first second, and of ten megabytes a second");
+        for _ in 1..FAST_LOOKS_MIN {
+            assert_eq!(look(512 << 10, 10 * MS), 0, "a burst, as far as so few looks can tell");
+        }
+        assert_eq!(look(512 << 10, 10 * MS), 2 << 20);
+        assert_eq!(look(64 << 10, MS), 2 << 20, "too soon to tell");
+        assert_eq!(look(8 << 20, 10 * MS), LOG_WINDOW_MAX_BYTES);
+        assert_eq!(look(u64::MAX / 2, 10 * MS), LOG_WINDOW_MAX_BYTES);
+        assert_eq!(look(200 << 10, 10 * MS), 0);
+        assert_eq!(look(8 << 20, 10 * MS), 0, "another burst");
+    }
+
+    #[test]
+    fn where_background_work_runs_inline_nothing_is_made_present() {
+        let (vfs, db) = open(0);
+        vfs.set_runs_inline(true);
+        put(&db, 1);
+        db.core().keep_present();
+        let memtable = mutable(&db);
+        assert!(memtable.memtable().memory_bytes() < WINDOW_MIN_BYTES);
+    }
+}

@@ -1,0 +1,176 @@
+//! Values that a memtable leaves in the log: what stands for them there, and which logs they are in.
+//!
+//! A short value is worth no reference and stands in its place; so does that of a write which is in no log. What the
+//! logs hold is counted, so that it is known how much of each is needed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use base::checksum::crc32c;
+use base::value_source::{REFERENCE_BYTES_MAX, ReferenceForm, ValueRef, ValueSource, put_here, put_reference};
+use base::{Error, Pinned, Result, ValueKind};
+use memtable::Entry;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use table::values::may_lie_elsewhere;
+
+use crate::version::log_life::{LogLife, LogLives, LogSet, ValueLog};
+use crate::wal::logs::ActiveLog;
+
+/// Entries made ready at a time: as many as memtables insert together.
+const CHUNK: usize = 16;
+
+/// Where the batch is that entries come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Logged<'a> {
+    pub log: &'a Arc<ActiveLog>,
+    /// Where `body` lies in the log.
+    pub offset: u64,
+    /// What the entries' keys and values are slices of.
+    pub body: &'a [u8],
+}
+
+impl Logged<'_> {
+    /// Where in the log `part`, a slice of the body, lies.
+    fn offset_of(&self, part: &[u8]) -> Option<u64> {
+        let before = part.as_ptr().addr().checked_sub(self.body.as_ptr().addr())?;
+        (before + part.len() <= self.body.len()).then_some(self.offset + before as u64)
+    }
+}
+
+/// A log, and how much of it one memtable refers to.
+struct UsedLog {
+    life: Arc<LogLife>,
+    log: Arc<ActiveLog>,
+    bytes: AtomicU64,
+}
+
+/// The logs that the values of one memtable lie in.
+pub struct ValueLogs {
+    form: ReferenceForm,
+    lives: Arc<LogLives>,
+    /// Oldest first; grows only.
+    used: ArcSwap<Vec<Arc<UsedLog>>>,
+    adding: Mutex<()>,
+}
+
+impl ValueLogs {
+    pub fn new(form: ReferenceForm, lives: Arc<LogLives>) -> Self {
+        ValueLogs { form, lives, used: ArcSwap::default(), adding: Mutex::new(()) }
+    }
+
+    /// Hands `insert` the entries as they are to stand in the memtable.
+    pub(crate) fn store<'a>(
+        &self,
+        entries: &mut dyn Iterator<Item = Entry<'a>>,
+        logged: Option<Logged<'_>>,
+        insert: &mut dyn FnMut(&mut dyn Iterator<Item = Entry<'_>>),
+    ) {
+        let used = logged.map(|logged| self.used(logged.log));
+        loop {
+            let chunk: SmallVec<[Entry<'a>; CHUNK]> = entries.take(CHUNK).collect();
+            if chunk.is_empty() {
+                return;
+            }
+            let (mut stored, mut ends) =
+                (Vec::with_capacity(CHUNK * REFERENCE_BYTES_MAX), SmallVec::<[usize; CHUNK]>::new());
+            let mut referred_bytes = 0;
+            for entry in &chunk {
+                referred_bytes += self.store_value(&mut stored, entry, logged);
+                ends.push(stored.len());
+            }
+            if let Some(used) = used.as_ref().filter(|_| referred_bytes > 0) {
+                used.bytes.fetch_add(referred_bytes, Ordering::Relaxed);
+            }
+            let mut rest = &stored[..];
+            let mut from = 0;
+            insert(&mut chunk.iter().zip(&ends).map(|(entry, &end)| {
+                let (value, later) = rest.split_at(end - from);
+                (rest, from) = (later, end);
+                Entry { value: if may_lie_elsewhere(entry.kind) { value } else { entry.value }, ..*entry }
+            }));
+        }
+    }
+
+    /// Appends what is to stand for an entry's value; returns the bytes that are left in the log.
+    fn store_value(&self, out: &mut Vec<u8>, entry: &Entry<'_>, logged: Option<Logged<'_>>) -> u64 {
+        if !may_lie_elsewhere(entry.kind) {
+            return 0;
+        }
+        let is_long = entry.value.len() > self.form.inline_max_bytes();
+        let place = logged.filter(|_| is_long).and_then(|at| Some((at.log.number(), at.offset_of(entry.value)?)));
+        match place {
+            Some((log, offset)) => {
+                let len = entry.value.len() as u32; // of a batch, which is below 4 GiB
+                put_reference(out, &ValueRef { log, offset, len, crc: crc32c(entry.value) }, self.form);
+                u64::from(len)
+            }
+            None => {
+                put_here(out, entry.value);
+                0
+            }
+        }
+    }
+
+    /// The entry of a log, pinned for as long as the memtable lives.
+    fn used(&self, log: &Arc<ActiveLog>) -> Arc<UsedLog> {
+        let find = |used: &[Arc<UsedLog>]| used.iter().rev().find(|used| used.life.number() == log.number()).cloned();
+        if let Some(found) = find(&self.used.load()) {
+            return found;
+        }
+        let _adding = self.adding.lock();
+        let mut all = Vec::clone(&self.used.load());
+        if let Some(found) = find(&all) {
+            return found;
+        }
+        let life = self.lives.of_log(log.number());
+        life.read_values_from(|| log.clone());
+        let added = Arc::new(UsedLog { life, log: log.clone(), bytes: AtomicU64::new(0) });
+        all.push(added.clone());
+        self.used.store(Arc::new(all));
+        added
+    }
+
+    /// What a table made of the memtable refers to. Asked once all its writers are done.
+    pub fn shares(&self) -> Vec<ValueLog> {
+        let used = self.used.load();
+        let shares =
+            used.iter().map(|used| ValueLog { log: used.life.number(), bytes: used.bytes.load(Ordering::Relaxed) });
+        let mut shares: Vec<ValueLog> = shares.filter(|share| share.bytes > 0).collect();
+        shares.sort_by_key(|share| share.log); // writers that were numbered in one log may come after those of the next
+        shares
+    }
+
+    /// The logs as a source for a table made of the memtable.
+    pub fn as_set(&self) -> LogSet {
+        LogSet::new(self.used.load().iter().map(|used| used.life.clone()).collect())
+    }
+}
+
+impl ValueSource for ValueLogs {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        let used = self.used.load();
+        match used.iter().rev().find(|used| used.life.number() == value.log) {
+            Some(used) => used.log.file.resolve(value),
+            None => Err(Error::corruption(format!("a memtable refers to log {}, which it does not know", value.log))),
+        }
+    }
+}
+
+/// Values in the log of this process.
+impl ValueSource for ActiveLog {
+    fn resolve(&self, value: ValueRef) -> Result<Pinned> {
+        self.file.resolve(value)
+    }
+}
+
+/// Bytes that an entry's value takes where it may be left in the log, at the most.
+pub(crate) fn stored_value_bytes_max(kind: ValueKind, value_bytes: usize) -> usize {
+    match may_lie_elsewhere(kind) {
+        false => value_bytes,
+        // In place in every form.
+        true if value_bytes <= ReferenceForm::Short.inline_max_bytes() => value_bytes + 1,
+        true => REFERENCE_BYTES_MAX,
+    }
+}
