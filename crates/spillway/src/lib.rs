@@ -1,7 +1,8 @@
 //! Spillway: an embedded LSM key-value store whose foreground writes wait for nothing but their own log record.
 //!
-//! The folders follow the lives of data: `write`, `read`, `flush`, `ingest`, `version`, `compaction`. `ARCHITECTURE.md` at the
-//! root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the lock order.
+//! The folders are rooms by subject: `commit`, `wal`, `queue`, `read`, `flush`, `ingest`, `version`, `compaction` and others.
+//! `ARCHITECTURE.md` at the root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the
+//! lock order.
 #![forbid(unsafe_code)]
 
 pub mod api;

@@ -8,19 +8,22 @@ use base::note;
 use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
-use vfs::{LockGuard, Vfs};
+use vfs::Vfs;
 
 use crate::background::Env;
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::core::Core;
 use crate::core::family::Family;
+use crate::open::engine::DirectoryLock;
+use crate::open::engine::Engine;
 use crate::open::{self, Opened};
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
 use crate::read::{get, multi_get};
+use base::UserOrder;
 
 /// The name of the family that every database has.
 pub const DEFAULT_FAMILY: &str = "default";
@@ -91,6 +94,18 @@ impl OpenOptions {
         self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
     }
 
+    /// The orders of keys that tables may have.
+    pub(crate) fn orders(&self) -> Vec<UserOrder> {
+        let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
+        let others = match &self.other_families {
+            OtherFamilies::OpenWith(family) => Some(&**family),
+            OtherFamilies::Refuse => None,
+        };
+        let given = self.families.iter().map(|(_, family)| family).chain(others).map(|family| &family.order);
+        orders.extend(given.filter(|order| matches!(order, UserOrder::Custom(_))).cloned());
+        orders
+    }
+
     /// Adds a family, or replaces its options.
     #[must_use]
     pub fn family(mut self, name: impl Into<String>, options: FamilyOptions) -> Self {
@@ -103,12 +118,9 @@ impl OpenOptions {
 
 /// An open database. Usable from any number of threads; closed when dropped.
 pub struct Db {
-    core: Arc<Core>,
+    engine: Arc<Engine>,
     lock: Arc<DirectoryLock>,
 }
-
-/// Held from the open to the end of the close.
-pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
 
 impl Db {
     /// Opens the database in the directory `path`.
@@ -122,12 +134,12 @@ impl Db {
 
     /// The handle of what was opened, with threads to work for it.
     pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
-        let db = Db { core: opened.core, lock: Arc::new(Mutex::new(opened.lock)) };
+        let db = Db { engine: opened.engine, lock: Arc::new(Mutex::new(opened.lock)) };
         if !options.read_only {
-            db.core.register(&options.env)?;
+            db.engine.jobs.register(&options.env)?;
         }
-        db.core.upkeep.raise();
-        db.core.drive_if_inline();
+        db.engine.core.upkeep.raise();
+        db.engine.core.drive_if_inline();
         Ok(db)
     }
 
@@ -140,31 +152,35 @@ impl Db {
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
-        let (core, lock) = (self.core.clone(), self.lock.clone());
+        let (engine, lock) = (self.engine.clone(), self.lock.clone());
         let close_later = move || {
-            let _ = core.close(&lock); // told to the event log
+            let _ = engine.close(&lock); // told to the event log
         };
-        match self.core.state_changed.registration() {
+        match self.engine.core.state_changed.registration() {
             Some(registration) if registration.defer(close_later) => Ok(()),
-            _ => self.core.close(&self.lock),
+            _ => self.engine.close(&self.lock),
         }
     }
 
     pub fn path(&self) -> &Path {
-        &self.core.context.dir
+        &self.engine.core.context.dir
     }
 
     pub fn options(&self) -> &DbOptions {
-        &self.core.context.options
+        &self.engine.core.context.options
     }
 
     /// The id that IDENTITY and the tables' properties hold.
     pub fn identity(&self) -> &str {
-        &self.core.context.db_id
+        &self.engine.core.context.db_id
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+        &self.engine.core
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The family that every database has.
@@ -174,12 +190,12 @@ impl Db {
 
     /// The open family of that name.
     pub fn family(&self, name: &str) -> Option<Arc<Family>> {
-        self.core.families.load().by_name(name).cloned()
+        self.engine.core.families.load().by_name(name).cloned()
     }
 
     /// All open families, by id.
     pub fn families(&self) -> Vec<Arc<Family>> {
-        self.core.families.load().iter().cloned().collect()
+        self.engine.core.families.load().iter().cloned().collect()
     }
 
     /// Applies a batch atomically. Returns the last sequence number it took.
@@ -189,7 +205,8 @@ impl Db {
     /// `ReadOnly`: the database does not take writes; the message says why. `Io`: the log failed, and with it the
     /// database's ability to write.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        self.core.write_counted(batch, options)
+        let written = self.engine.committer.write_counted(batch, options)?;
+        self.engine.flusher.end_write(written)
     }
 
     /// Writes one change; errors as of [`write`](Self::write).
@@ -224,7 +241,7 @@ impl Db {
 
     /// Writes a batch of one change, in memory that the thread keeps.
     fn write_one(&self, family: &Family, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
-        family.check_home(&self.core.context)?;
+        family.check_home(&self.engine.core.context)?;
         thread_local! {
             static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
         }
@@ -285,8 +302,8 @@ impl Db {
 
     /// Keeps the present state readable, until the last clone of the snapshot is dropped.
     pub fn snapshot(&self) -> Snapshot {
-        let now_s = self.core.context.vfs.unix_time_us() / 1_000_000;
-        self.core.snapshots.acquire(now_s, || self.core.pipeline.visible())
+        let now_s = self.engine.core.context.vfs.unix_time_us() / 1_000_000;
+        self.engine.core.snapshots.acquire(now_s, || self.engine.core.pipeline.visible())
     }
 
     /// A view of a family and the number to read it at (V1): the view is taken first, then the number, and the view must
@@ -297,7 +314,7 @@ impl Db {
         }
         loop {
             let view = family.view();
-            let seq = self.core.pipeline.visible();
+            let seq = self.engine.core.pipeline.visible();
             if Arc::ptr_eq(&view, &family.view()) {
                 return (view, seq);
             }
@@ -305,18 +322,18 @@ impl Db {
     }
 
     fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
-        if self.core.is_closing() {
+        if self.engine.core.is_closing() {
             return Err(Error::closed("the database is closed"));
         }
-        if options.snapshot.as_ref().is_some_and(|snapshot| !self.core.snapshots.has(snapshot)) {
+        if options.snapshot.as_ref().is_some_and(|snapshot| !self.engine.core.snapshots.has(snapshot)) {
             return Err(Error::invalid_argument("the snapshot is of another database").at_path(self.path()));
         }
-        self.core.check_family(family)
+        self.engine.core.check_family(family)
     }
 
     /// The number at or below which everything can be read.
     pub fn latest_sequence_number(&self) -> SeqNo {
-        self.core.pipeline.visible()
+        self.engine.core.pipeline.visible()
     }
 
     /// Makes everything acknowledged so far survive power loss.
@@ -324,9 +341,9 @@ impl Db {
     /// # Errors
     /// `Io`, sticky (D4).
     pub fn sync_log(&self) -> Result<()> {
-        self.core.check_writable()?;
-        let target = self.core.pipeline.published_log();
-        self.core.sync_for_caller(target).map(drop)
+        self.engine.core.check_writable()?;
+        let target = self.engine.core.pipeline.published_log();
+        self.engine.wal.sync_for_caller(target).map(drop)
     }
 
     /// The names of the families in the database at `path`, which need not be open.

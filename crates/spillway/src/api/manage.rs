@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use base::note;
 use base::options::FamilyOptions;
-use base::{Error, ErrorKind, FamilyId, Result, SeqNo};
+use base::{Error, Result};
 
-use log::Position;
-use memtable::Memtable;
-
-use crate::api::db::{DEFAULT_FAMILY, Db, DirectoryLock};
-use crate::core::family::{Family, check_name};
+use crate::api::db::Db;
+use crate::api::db::OpenOptions;
+use crate::api::report::LiveFile;
+use crate::compaction::CompactRangeOptions;
+use crate::core::FamilyState;
+use crate::core::family::Family;
 use crate::core::space::Needs;
-use crate::core::{Core, FamilySet, FamilyState};
-use crate::open;
-use crate::queue::flushable::Flushable;
-use crate::version::edit::VersionEdit;
+use crate::maintenance::checkpoint;
+use crate::maintenance::export::{ExportOptions, ExportSummary};
+use crate::open::dump;
+use base::SeqNo;
+use std::path::Path;
 
 impl Db {
     /// Creates an empty family.
@@ -26,9 +28,9 @@ impl Db {
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
-        let family = self.core().create_family(name, options)?;
-        self.core().note_family_options(&family);
-        self.core().write_options_file();
+        let family = self.engine().catalog().create_family(name, options)?;
+        dump::note_family_options(&self.core().context.info_log, &family);
+        self.engine().options_file.write_options_file();
         Ok(family)
     }
 
@@ -40,8 +42,8 @@ impl Db {
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
-        self.core().drop_family(family)?;
-        self.core().write_options_file();
+        self.engine().catalog().drop_family(family)?;
+        self.engine().options_file.write_options_file();
         Ok(())
     }
 
@@ -53,7 +55,7 @@ impl Db {
     pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         let _noting = self.core().context.noting();
         self.core().check_writable()?;
-        self.core().flush_families(families)
+        self.engine().flusher.flush_families(families)
     }
 
     /// Begins what [`flush`](Self::flush) does, and leaves it to the background.
@@ -62,7 +64,7 @@ impl Db {
     /// As of [`flush`](Self::flush), of what is wrong already.
     pub fn begin_flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         self.core().check_writable()?;
-        self.core().seal_families(families)?;
+        self.engine().flusher.seal_families(families)?;
         self.core().drive_if_inline();
         Ok(())
     }
@@ -75,7 +77,7 @@ impl Db {
     /// `NoSpace`: there is still too little. Others: the error cannot be mended while the database is open; reopen it.
     pub fn resume(&self) -> Result<()> {
         let _noting = self.core().context.noting();
-        self.core().resume()
+        self.engine().jobs.resume()
     }
 
     /// Keeps files that nothing needs any more where they are, so that they can be copied, until
@@ -103,231 +105,135 @@ impl Db {
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
         self.core().check_open()?;
         let _noting = self.core().context.noting();
-        self.core().set_family_options(family, options)?;
+        self.engine().catalog().set_family_options(family, options)?;
         if !self.core().read_only {
-            self.core().write_options_file();
+            self.engine().options_file.write_options_file();
         }
         Ok(())
     }
-}
 
-impl Core {
-    /// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
-    pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
-        let _noting = self.context.noting();
-        let _awaited = self.context.pace.await_flushes();
-        let flushed = self.flush_unlogged();
-        if !self.begin_closing() {
-            return Ok(());
+    /// Compacts the user keys from `start` through `end`, `None` being the end of the key space: everything written to
+    /// them before the call is in one level afterwards; what was ingested from behind (`allow_ingest_behind`) stays in
+    /// the last one. Flushes the family first.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `NoSpace`: the disk is full, and
+    /// what was not compacted is as it was. `ReadOnly`, `Closed`; what ended a compaction early.
+    pub fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: &CompactRangeOptions,
+    ) -> Result<()> {
+        let _noting = self.core().context.noting();
+        self.core().check_writable()?;
+        self.core().check_family(family)?;
+        if let (Some(start), Some(end)) = (start, end)
+            && family.order().user.compare(start, end).is_gt()
+        {
+            return Err(Error::invalid_argument("compact_range: the start is above the end"));
         }
-        if let Some(registration) = self.state_changed.registration() {
-            registration.end();
-        }
-        self.wait_for_jobs(); // of threads that are not an Env's
-        let ended = self.end_log();
-        self.purge_obsolete();
-        self.give_back_all_space();
-        self.tell_background_errors();
-        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
-        *self.manifest.lock() = None;
-        drop(self.options_file.lock()); // whoever writes one has done so, and nobody begins
-        let closed = flushed.and(ended);
-        match &closed {
-            Ok(()) => note::info!("the database is closed"),
-            Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
-        }
-        self.context.info_log.write_out();
-        *lock.lock() = None;
-        closed
+        self.engine().flusher.flush_families(&[family])?;
+        self.engine().compactor.compact_range(family, start, end, options)
     }
 
-    fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
-        check_name(name)?;
-        if self.families.load().by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
-        }
-        let mut manifest = self.manifest.lock();
-        let id = {
-            let mut state = self.state.lock();
-            if self.families.load().by_name(name).is_some() {
-                return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+    /// Has the tables that hold user keys from `start` through `end`, `None` being the end of the key space, compacted one
+    /// level down by automatic compactions, when those have nothing more urgent. Tables of the deepest level stay. A hint:
+    /// it waits for nothing, and is forgotten when the database is closed.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family is another database's. `ReadOnly`, `Closed`.
+    pub fn suggest_compact_range(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.core().check_writable()?;
+        self.core().check_family(family)?;
+        self.engine().compactor.suggest_compactions(family, start, end)
+    }
+
+    /// Waits until no flush or compaction runs or is due.
+    ///
+    /// # Errors
+    /// The background error that keeps them from ending; `NoSpace`: one of them waits for disk space; `Closed`.
+    pub fn wait_for_compaction(&self) -> Result<()> {
+        self.core().check_writable()?;
+        let core = self.core();
+        let _awaited = (core.context.pace.await_flushes(), core.context.pace.await_compactions());
+        [Needs::Flush, Needs::Compaction].iter().for_each(|needs| core.space.try_now(*needs));
+        core.state.lock().flush_without_waiting();
+        core.state_changed.notify_all();
+        core.wait_until(|state| {
+            if state.flushes_running > 0 || state.compactions_running > 0 {
+                return Ok(false);
             }
-            state.max_family += 1;
-            FamilyId(state.max_family)
-        };
-        let family = open::make_family(self, id, name, options)?;
-        let last_seq = family.view_full().mutable.created_at();
-        let edit = VersionEdit {
-            comparator: Some(family.order().user.name().to_owned()),
-            add_family: Some(name.to_owned()),
-            log_number: Some(base::FileNumber(0)),
-            flushed_through: Some(last_seq),
-            max_family: Some(id.0),
-            next_file: Some(self.context.numbers.peek()),
-            ..VersionEdit::new(id)
-        };
-        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.fail_manifest(e))?;
-        let mut state = self.state.lock();
-        let view = family.view_full();
-        state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
-        self.replace_families(|families| families.push(family.clone()));
-        Ok(family)
-    }
-
-    fn drop_family(&self, family: &Family) -> Result<()> {
-        if family.name() == DEFAULT_FAMILY {
-            return Err(Error::invalid_argument("the default column family cannot be dropped"));
-        }
-        let mut manifest = self.manifest.lock();
-        self.check_family(family)?;
-        let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
-        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.fail_manifest(e))?;
-        let mut state = self.state.lock();
-        let dropped = state.families.remove(&family.id());
-        self.replace_families(|families| families.retain(|other| other.id() != family.id()));
-        family.mark_dropped();
-        self.refresh_debt(&state);
-        drop(state);
-        drop(manifest);
-        if let Some(dropped) = dropped {
-            // Whoever still reads the family keeps its memtables, and no writer waits for that.
-            let sealed = dropped.queue.iter().filter_map(|entry| entry.charge());
-            sealed.for_each(|charge| charge.left_queue());
-            dropped.mutable.memtable_charge().left_queue();
-            dropped.tables().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
-        }
-        self.release_logs();
-        self.state_changed.notify_all();
-        Ok(())
-    }
-
-    /// Called under the state lock.
-    fn replace_families(&self, change: impl FnOnce(&mut Vec<Arc<Family>>)) {
-        let mut families: Vec<_> = self.families.load().iter().cloned().collect();
-        change(&mut families);
-        self.families.store(Arc::new(FamilySet::new(families)));
-    }
-
-    /// Has the background flush what was written to families so far. Returns how far that is.
-    fn seal_families(&self, families: &[&Arc<Family>]) -> Result<Vec<(FamilyId, SeqNo)>> {
-        let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
-        for family in families {
-            self.check_family(family)?;
-            goals.push((family.id(), self.seal_for_flush(family)?));
-        }
-        self.state_changed.notify_all();
-        Ok(goals)
-    }
-
-    pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
-        let _awaited = self.context.pace.await_flushes();
-        self.space.try_now(Needs::Flush);
-        let goals = self.seal_families(families)?;
-        self.wait_until(|state| {
-            let is_done = |(id, through): &(FamilyId, SeqNo)| {
-                state.families.get(id).is_none_or(|family| family.is_flushed_through(*through))
-            };
-            self.is_done_or_lacks_space(goals.iter().all(is_done))
+            let flushes = state.families.values().any(FamilyState::wants_flush);
+            let compacts = state.families.values().any(|family| family.wants_compaction());
+            for (needs, _) in
+                [(Needs::Flush, flushes), (Needs::Compaction, compacts)].iter().filter(|(_, wanted)| *wanted)
+            {
+                core.space.check(*needs)?;
+            }
+            Ok(!flushes && !compacts)
         })
     }
 
-    /// For whoever waits for a flush: no use where none begins.
-    pub(crate) fn is_done_or_lacks_space(&self, is_done: bool) -> Result<bool> {
-        if !is_done {
-            self.space.check(Needs::Flush)?;
-        }
-        Ok(is_done)
-    }
-
-    /// Flushes the families that hold writes which are not in any log.
+    /// Drops the tables of a family all of whose keys lie from `start` through `end`, `None` being the end of the key space.
+    /// Tables of level 0 stay, as do those that a compaction reads or that have no level yet, and whatever is in memory: what
+    /// is left of the range is for a range deletion, or [`IngestRequest::excise`](crate::IngestRequest::excise), to remove.
+    /// Older versions of a key may reappear where a table above theirs goes. Iterators go on with what they saw; snapshots
+    /// do not see any more what was dropped. Returns how many tables went.
     ///
     /// # Errors
-    /// Why those writes are lost with the memory that they are in.
-    pub(crate) fn flush_unlogged(&self) -> Result<()> {
-        if self.read_only || self.context.options.avoid_flush_during_shutdown || self.is_closing() {
-            return Ok(());
-        }
-        let families: Vec<Arc<Family>> =
-            self.families.load().iter().filter(|family| family.has_unlogged_writes()).cloned().collect();
-        if families.is_empty() {
-            return Ok(());
-        }
-        if self.space.is_lacking(Needs::Manifest) {
-            let _ = self.mend(); // or the error stands
-        }
-        if let Some(error) = self.background_error() {
-            return Err(error.context("writes that went to no log (disable_wal) may be lost"));
-        }
-        self.flush_families(&families.iter().collect::<Vec<_>>())
+    /// `ReadOnly`, `Closed`; a failure of the MANIFEST, after which the database is read-only (D4).
+    pub fn drop_tables_in_range(
+        &self,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<usize> {
+        self.engine().copier().drop_tables_in_range(family, start, end)
     }
 
-    /// Ends the log at the end of the database's life. What is in tables is kept in no log: less to sync, to keep and to read at
-    /// the next open. No background work is under way.
-    pub(crate) fn end_log(&self) -> Result<()> {
-        let (log, next_record, last_seq, entered) = {
-            let mut commit = self.commit.lock();
-            commit.closed = true;
-            let next_record = self.next_record(&commit);
-            (commit.log.take(), next_record, commit.last_seq, self.pipeline.entered_log())
-        };
-        // Who is making the next log finds that nobody wants it, and removes it while the directory is this database's.
-        drop(self.logs.rolling.lock());
-        // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
-        if self.read_only || self.background_error().is_some() {
-            return Ok(());
-        }
-        self.pipeline.wait_visible(last_seq)?;
-        self.pipeline.wait_published(entered)?;
-        self.keep_images(last_seq, next_record);
-        let is_needed = !self.is_all_in_tables();
-        log.map_or(Ok(()), |log| self.logs.end(&log, last_seq, is_needed))?;
-        self.release_logs();
-        match self.note_logs() {
-            Err(error) if error.kind() == ErrorKind::NoSpace => {
-                note::warn!(%error, "logs stay, though all of them is in tables");
-                Ok(())
-            }
-            noted => noted,
-        }
+    /// Makes a database in `dir`, which must not exist, that holds what this one held at some instant during the call:
+    /// everything acknowledged before it, and of what was written meanwhile a prefix. Tables are shared by hard links
+    /// where the file system allows it, and not read: `check` tells whether they are whole. Returns the number of the last
+    /// write in it.
+    ///
+    /// # Errors
+    /// `Corruption`: a table cannot be opened. `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
+    /// nothing is left at `dir`.
+    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<SeqNo> {
+        self.engine().copier().checkpoint(dir.as_ref())
     }
 
-    /// Leaves memtables' files to the next open. No write is under way any more.
-    fn keep_images(&self, last_seq: SeqNo, next_record: Position) {
-        if !self.context.options.memtable_crash_safe_recover {
-            return;
-        }
-        self.mark_memtables(last_seq, next_record);
-        for family in self.families.load().iter() {
-            let view = family.view();
-            let queued = view.queue.iter().filter_map(|entry| entry.as_memtable());
-            queued.chain([view.mutable.memtable()]).for_each(leave_image);
-        }
+    /// As [`checkpoint`](Self::checkpoint), of the database in `dir`, which another process may have open for writing, and go
+    /// on writing to. It holds everything that was acknowledged before the call and went to a log: what that process wrote
+    /// without one is there once it is flushed.
+    ///
+    /// # Errors
+    /// `Busy`: files went faster than they could be linked. `InvalidArgument`: there is something at `to`, or the database
+    /// is RocksDB's. As [`open`](Self::open) for reading only.
+    pub fn checkpoint_beside(dir: impl AsRef<Path>, options: &OpenOptions, to: impl AsRef<Path>) -> Result<SeqNo> {
+        checkpoint::checkpoint_beside(dir.as_ref(), options, to.as_ref())
     }
 
-    fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
-        self.check_family(family)?;
-        family.change_options(|options| {
-            let remarks = base::options::set_at_runtime(options, changes)?;
-            for remark in remarks.into_iter().chain(options.settle()) {
-                note::warn!("column family \"{}\": {remark}", family.name());
-            }
-            options.validate()
-        })?;
-        self.refresh_debt(&self.state.lock());
-        self.state_changed.notify_all();
-        self.upkeep.raise();
-        Ok(())
+    /// Makes a database in `dir`, which must not exist, that RocksDB 7.8 and later open: all families as they are at one
+    /// instant during the call. Memtables are flushed first, in this database. Tables that RocksDB does not know, and what
+    /// an excise left as parts of files, are written anew there.
+    ///
+    /// # Errors
+    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
+    /// there is something at `dir`. On any error nothing is left there.
+    pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
+        self.engine().copier().export(dir.as_ref(), *options)
     }
-}
 
-/// Seals a memtable, and leaves its file where it lies.
-fn leave_image(memtable: &Arc<dyn Memtable>) {
-    memtable.seal();
-    let Some(file) = memtable.image().and_then(|image| image.file) else { return };
-    match file.give_back_the_rest() {
-        Ok(()) => file.keep(),
-        Err(error) => note::info!(%error, "a memtable's file is not kept; the next open replays the log"),
+    /// Brings a family's tables to `dir`, which must not exist, as they are after a flush that begins now: linked where
+    /// that is possible, and all of them such as RocksDB reads. Returns what each is.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
+    /// nothing is left there.
+    pub fn export_family(&self, family: &Arc<Family>, dir: impl AsRef<Path>) -> Result<Vec<LiveFile>> {
+        self.engine().copier().export_family(family, dir.as_ref())
     }
 }

@@ -1,5 +1,6 @@
-//! What users call: databases, families, their upkeep by hand, table writers, and what the engine tells of itself.
+//! The calls of the database handle: reads and writes, ingests, flushes and compactions by hand, copies, reports.
 
 pub mod db;
+mod ingest;
 pub mod manage;
 pub mod report;

@@ -7,13 +7,14 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::{ErrorKind, Result};
 use parking_lot::{Mutex, MutexGuard};
-use vfs::Remains;
+use vfs::{Remains, Vfs};
 
-use crate::core::Core;
+use crate::background::pace::Pace;
 
 /// Keeps the disk for about a millisecond; half as much keeps it for two thirds of that.
 const STEP_BYTES: u64 = 512 << 10;
@@ -34,8 +35,9 @@ const FREE_PER_WAITING: u64 = 8;
 const FILES_MAX: usize = 64;
 
 /// Files that have no name any more, oldest first. A leaf lock, not held while the space is given back.
-#[derive(Default)]
 pub struct Removals {
+    vfs: Arc<dyn Vfs>,
+    pace: Arc<Pace>,
     waiting: Mutex<Waiting>,
 }
 
@@ -60,6 +62,10 @@ impl Waiting {
 }
 
 impl Removals {
+    pub fn new(vfs: Arc<dyn Vfs>, pace: Arc<Pace>) -> Self {
+        Removals { vfs, pace, waiting: Mutex::default() }
+    }
+
     /// Takes over a file. What is returned is to be dropped: what waits would be too much of the space that is free, or the
     /// oldest is one file too many.
     fn add(&self, file: Box<dyn Remains>, free_bytes: Option<u64>) -> VecDeque<Box<dyn Remains>> {
@@ -107,25 +113,25 @@ fn cut(mut file: Box<dyn Remains>, bytes: u64) -> Option<Box<dyn Remains>> {
     file.cut(bytes).then_some(file)
 }
 
-impl Core {
+impl Removals {
     /// Deletes a file that nothing needs. Its space may come later.
     pub(crate) fn remove_obsolete(&self, path: &Path) -> Result<()> {
-        if !self.context.pace.spares_the_disk() {
-            return self.context.vfs.remove_file(path);
+        if !self.pace.spares_the_disk() {
+            return self.vfs.remove_file(path);
         }
-        if let Some(file) = self.context.vfs.remove_in_steps(path)? {
-            let free_bytes = path.parent().and_then(|dir| self.context.vfs.free_bytes(dir));
-            drop(self.removals.add(file, free_bytes));
+        if let Some(file) = self.vfs.remove_in_steps(path)? {
+            let free_bytes = path.parent().and_then(|dir| self.vfs.free_bytes(dir));
+            drop(self.add(file, free_bytes));
         }
         Ok(())
     }
 
     /// One step of what [`remove_obsolete`](Self::remove_obsolete) left; all of it where nobody is spared by steps.
     pub(crate) fn give_back_space(&self) {
-        if self.context.pace.spares_the_disk() {
-            self.removals.step(&|| self.context.vfs.now());
+        if self.pace.spares_the_disk() {
+            self.step(&|| self.vfs.now());
         } else {
-            self.removals.give_back();
+            self.give_back();
         }
     }
 
@@ -135,14 +141,14 @@ impl Core {
     /// What making it yields.
     pub(crate) fn with_all_space<T>(&self, make: impl Fn() -> Result<T>) -> Result<T> {
         match make() {
-            Err(error) if error.kind() == ErrorKind::NoSpace && self.removals.give_back() => make(),
+            Err(error) if error.kind() == ErrorKind::NoSpace && self.give_back() => make(),
             made => made,
         }
     }
 
     /// For whoever found no space, or leaves.
     pub(crate) fn give_back_all_space(&self) {
-        self.removals.give_back();
+        self.give_back();
     }
 }
 
@@ -212,11 +218,16 @@ mod tests {
         }
     }
 
+    fn removals() -> Removals {
+        let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
+        Removals::new(vfs.clone(), Pace::new(vfs, None, true))
+    }
+
     const SLOW: Duration = Duration::from_millis(1);
 
     #[test]
     fn space_is_given_back_in_steps_with_rests_between_them() {
-        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let (removals, world) = (removals(), Arc::<World>::default());
         let step = || removals.step(&|| world.now());
         assert_eq!(removals.until_next(world.now()), None);
         assert!(removals.add(world.file(3 * STEP_BYTES, SLOW), None).is_empty());
@@ -238,7 +249,7 @@ mod tests {
 
     #[test]
     fn where_steps_take_no_time_all_goes_at_once() {
-        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let (removals, world) = (removals(), Arc::<World>::default());
         removals.add(world.file(100 * STEP_BYTES, FREE_STEP / 2), None);
         removals.add(world.file(1, FREE_STEP / 2), None);
         removals.step(&|| world.now());
@@ -247,7 +258,7 @@ mod tests {
 
     #[test]
     fn much_space_takes_larger_steps_and_many_files_are_not_kept() {
-        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let (removals, world) = (removals(), Arc::<World>::default());
         removals.add(world.file(10 * STEPS_MAX * STEP_BYTES, SLOW), None);
         let mut steps = 0;
         while world.left() > 0 {
@@ -263,7 +274,7 @@ mod tests {
 
     #[test]
     fn where_little_space_is_free_nothing_waits() {
-        let (removals, world) = (Removals::default(), Arc::<World>::default());
+        let (removals, world) = (removals(), Arc::<World>::default());
         let add = |bytes| drop(removals.add(world.file(bytes, SLOW), Some(FREE_PER_WAITING * 100)));
         add(60);
         add(40);
@@ -313,11 +324,11 @@ mod tests {
         let (core, before) = (db.core(), vfs.all_files());
         let full = core.commit.lock().log.clone().expect("one is current");
         let rest = full.file.capacity() as usize - 200; // with its header more than is left
-        let error = core.roll_log(Some(&full), rest as u64).expect_err("nothing waits");
+        let error = db.engine().wal.roll_log(Some(&full), rest as u64).expect_err("nothing waits");
         assert_eq!((error.kind(), vfs.all_files()), (ErrorKind::NoSpace, before));
         assert!(core.background_error().is_none(), "who has no next log can try again");
         assert!(core.removals.add(Box::new(Held(vfs.clone())), None).is_empty());
-        core.roll_log(Some(&full), rest as u64).expect("made at the second try");
+        db.engine().wal.roll_log(Some(&full), rest as u64).expect("made at the second try");
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect("written");
         drop(db);
         let found = open(&vfs);
@@ -364,7 +375,7 @@ mod tests {
             vfs.create(&path, IfExists::Truncate).expect("created");
             db.core().purge.push(ObsoleteFile { file_type: FileType::Table, path_id: 0, number: FileNumber(900) });
             db.core().fail(&Error::new(kind, "as if"));
-            db.core().keep_up();
+            db.engine().jobs.keep_up();
             assert_eq!(vfs.metadata(&path).is_ok(), is_there, "{kind:?}");
             db.resume().expect("nothing is broken");
         }

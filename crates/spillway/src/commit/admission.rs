@@ -8,12 +8,13 @@ use base::{Error, ErrorKind, FamilyId, Result};
 use smallvec::SmallVec;
 
 use crate::commit::batch::{BatchRecord, WriteBatch};
+use crate::commit::committer::Committer;
 use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::KeyBounds;
 use crate::commit::stall::StallCause;
+use crate::core::FamilySet;
 use crate::core::family::Family;
-use crate::core::{Core, FamilySet};
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::room::MemoryWanted;
 use crate::queue::view::ReadView;
@@ -202,22 +203,22 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Core {
+impl Committer {
     /// Holds the write up as long as compactions are behind.
     pub(crate) fn wait_for_debt(&self, bytes: usize, options: &WriteOptions) -> Result<()> {
-        if self.stall.is_free() {
+        if self.core.stall.is_free() {
             return Ok(());
         }
         if options.no_slowdown {
             return Err(stalled());
         }
-        if self.context.vfs.runs_inline() {
-            self.drive();
+        if self.core.context.vfs.runs_inline() {
+            self.core.drive();
         } else {
-            self.stall.wait_while_stopped();
-            self.stall.delay(bytes);
+            self.core.stall.wait_while_stopped();
+            self.core.stall.delay(bytes);
         }
-        self.check_writable()
+        self.core.check_writable()
     }
 
     /// Latches keys for a commit, waiting for others' latches. Writes that come to the keys wait for this one.
@@ -230,29 +231,29 @@ impl Core {
         waiter: Waiter,
     ) -> Result<LatchGuard<'_>> {
         let spans = keys.map(|keys| LatchSpan::of(&keys)).collect();
-        let barrier = || drop(self.commit.lock());
+        let barrier = || drop(self.core.commit.lock());
         if waiter.no_slowdown {
             let busy =
                 || Error::new(ErrorKind::Busy, "it would have to wait for an ingest (no_slowdown was asked for)");
-            return self.latches.try_acquire(spans, barrier).ok_or_else(busy);
+            return self.core.latches.try_acquire(spans, barrier).ok_or_else(busy);
         }
-        self.latches.acquire(spans, &|| self.check_writable(), barrier)
+        self.core.latches.acquire(spans, &|| self.core.check_writable(), barrier)
     }
 
     /// Finds out that no range latch is on any of the keys, waiting where one is.
     #[cold]
     pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<Clearance<'_>> {
-        if let Some(clearance) = self.latches.look(keys) {
+        if let Some(clearance) = self.core.latches.look(keys) {
             return Ok(clearance);
         }
         if waiter.no_slowdown {
             return Err(latched());
         }
-        let start = self.context.vfs.now();
-        let clearance = self.latches.wait(keys, &|| self.check_writable());
+        let start = self.core.context.vfs.now();
+        let clearance = self.core.latches.wait(keys, &|| self.core.check_writable());
         if waiter.is_writer {
-            self.stall.count_since(StallCause::Ingest, start);
-            self.ingest_waits.count_stop(self.context.vfs.now().saturating_sub(start));
+            self.core.stall.count_since(StallCause::Ingest, start);
+            self.ingest_waits.count_stop(self.core.context.vfs.now().saturating_sub(start));
         }
         clearance
     }
@@ -275,7 +276,7 @@ impl Core {
             match lacking {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
-                    self.switch_full_memtable(family, full, need_bytes, options)?;
+                    self.memtables.switch_full_memtable(family, full, need_bytes, options)?;
                 }
                 Lacking::Memtable { need_bytes, .. } => {
                     let what =
@@ -284,7 +285,7 @@ impl Core {
                 }
                 Lacking::Memory(wanted) => {
                     let memtable = wanted.memtable();
-                    if self.wait_for_memory(family, wanted, options, &mut turn)?
+                    if self.memtables.wait_for_memory(family, wanted, options, &mut turn)?
                         && let Some(part) = parts.iter_mut().find(|part| part.reserved_in == memtable)
                     {
                         part.charged_in = memtable;
@@ -316,18 +317,18 @@ impl Core {
         if part.reserved_in != id {
             let need_bytes = part.room_in(queued, is_logged);
             // Memory first: what is reserved and cannot be paid for would stand in the way of those who wait before.
-            if !self.charge(queued, need_bytes, has_turn) {
+            if !self.memtables.charge(queued, need_bytes, has_turn) {
                 return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));
             }
             let Some(is_look_due) = queued.try_reserve(need_bytes) else {
                 return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
             };
             if is_look_due {
-                self.upkeep.raise_soon(); // which sees to the spare, and to what is written next
+                self.core.upkeep.raise_soon(); // which sees to the spare, and to what is written next
             }
         }
         // Others may have reserved on the same charge meanwhile.
-        let charged = self.charge(queued, 0, has_turn);
+        let charged = self.memtables.charge(queued, 0, has_turn);
         let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued, 0)));
         part.reserved_in = id;
         if charged {

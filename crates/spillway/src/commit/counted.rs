@@ -1,65 +1,61 @@
-//! Counting writes: few sums always, times and distributions where statistics are kept.
+//! Counting writes: few sums always, times and distributions if statistics are kept.
 
-use base::metrics::{Histogram, Ticker, tick};
-use base::{Result, SeqNo};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::metrics::{Counters, Histogram, Statistics, Ticker};
 
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
-use crate::commit::pipeline::LogPosition;
-use crate::core::Core;
+use crate::core::context::Context;
 
-impl Core {
-    /// As [`Core::write`], counted, and timed where statistics are kept.
-    pub(crate) fn write_counted(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        let last = self.write_timed(batch, options)?;
-        if !batch.is_empty() {
-            let (bytes, logged) = (batch.len() as u64, u64::from(!options.disable_wal));
-            self.written.add([1, u64::from(batch.count()), bytes, logged, logged * bytes]);
-        }
-        Ok(last)
+/// What was written since the database was opened.
+pub(crate) struct WriteCounts {
+    statistics: Option<Arc<Statistics>>,
+    /// Writes, changes, their bytes; of those that are logged how many, and bytes.
+    sums: Counters<5>,
+}
+
+impl WriteCounts {
+    pub fn new(context: &Context) -> Self {
+        WriteCounts { statistics: context.statistics.clone(), sums: Counters::default() }
     }
 
-    fn write_timed(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        let Some(statistics) = self.context.statistics.as_ref().filter(|_| !batch.is_empty()) else {
-            return self.write(batch, options);
-        };
-        let start = self.context.vfs.now();
-        let last = self.write(batch, options)?;
-        let micros = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
-        let bytes = batch.len() as u64;
-        statistics.record(Histogram::DbWrite, micros);
-        statistics.record(Histogram::BytesPerWrite, bytes);
-        statistics.add(Ticker::NumberKeysWritten, u64::from(batch.count()));
-        statistics.add(Ticker::BytesWritten, bytes);
-        if !options.disable_wal {
-            statistics.add(Ticker::WriteWithWal, 1);
-            statistics.add(Ticker::WalFileBytes, bytes);
-        }
-        if !options.sync {
-            statistics.add(Ticker::WriteDoneBySelf, 1); // synced writes count where they are synced
-        }
-        Ok(last)
+    pub fn sums(&self) -> [u64; 5] {
+        self.sums.sums()
     }
 
-    /// Returns once a visible write, whose log record ends at `target`, survives power loss.
-    ///
-    /// # Errors
-    /// `Io`, sticky: the database is read-only then (D4).
-    pub(crate) fn sync_write(&self, target: LogPosition) -> Result<()> {
-        let by_self = self.sync_for_caller(target)?;
-        let ticker = if by_self { Ticker::WriteDoneBySelf } else { Ticker::WriteDoneByOther };
-        tick(&self.context.statistics, ticker, 1);
-        Ok(())
+    /// When a write begins; `None` without statistics, and then the clock is not read.
+    #[inline]
+    pub fn start(&self, context: &Context) -> Option<Duration> {
+        self.statistics.as_ref().map(|_| context.vfs.now())
     }
 
-    /// A sync that a caller waits for, which background jobs give way to: those that jobs want for themselves are none of
-    /// these. Whether this call issued it.
-    ///
-    /// # Errors
-    /// `Io`, sticky: the database is read-only then (D4).
-    pub(crate) fn sync_for_caller(&self, target: LogPosition) -> Result<bool> {
-        let synced = self.logs.sync_through(target, || self.pipeline.published_log());
-        self.context.pace.note_log_sync(self.context.vfs.now());
-        synced.inspect_err(|e| self.fail(e))
+    /// Counts a write, and how long it took. A batch without changes does not count.
+    #[inline]
+    pub fn add(&self, batch: &WriteBatch, options: &WriteOptions, took: Option<Duration>) {
+        if batch.is_empty() {
+            return;
+        }
+        let (bytes, logged) = (batch.len() as u64, u64::from(!options.disable_wal));
+        self.sums.add([1, u64::from(batch.count()), bytes, logged, logged * bytes]);
+        if let (Some(statistics), Some(took)) = (&self.statistics, took) {
+            tell(statistics, batch, options, took);
+        }
+    }
+}
+
+fn tell(statistics: &Statistics, batch: &WriteBatch, options: &WriteOptions, took: Duration) {
+    let bytes = batch.len() as u64;
+    statistics.record(Histogram::DbWrite, took.as_micros() as u64);
+    statistics.record(Histogram::BytesPerWrite, bytes);
+    statistics.add(Ticker::NumberKeysWritten, u64::from(batch.count()));
+    statistics.add(Ticker::BytesWritten, bytes);
+    if !options.disable_wal {
+        statistics.add(Ticker::WriteWithWal, 1);
+        statistics.add(Ticker::WalFileBytes, bytes);
+    }
+    if !options.sync {
+        statistics.add(Ticker::WriteDoneBySelf, 1); // synced writes count where they are synced
     }
 }

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use base::{FamilyId, Result};
+use base::Result;
 
 use crate::commit::admission::Part;
-use crate::commit::commit::{Commit, Given, Missing};
+use crate::commit::committer::Committer;
+use crate::commit::committer::{Commit, Given, Missing};
 use crate::commit::latch::KeyRange;
 use crate::commit::overlap::Coverage;
 use crate::core::family::Family;
-use crate::core::{Core, FamilyState, State};
-use crate::flush::job::wants_flush;
+use crate::core::{FamilyState, State};
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::staged::Staged;
 use crate::version::span::Span;
@@ -78,12 +78,12 @@ impl NewFlushable {
     }
 }
 
-impl Core {
+impl Committer {
     /// Makes the successors that are known to be needed: where a family's memtable holds what the entries must not meet, or
     /// they may not go under it. Off every lock.
     pub(super) fn make_successors(&self, commit: &mut Commit<'_>) -> Result<()> {
         if !commit.flushables.is_empty() {
-            self.check_writable()?;
+            self.core.check_writable()?;
         }
         let is_clear = commit.is_latched;
         for flushable in &mut commit.flushables {
@@ -101,9 +101,9 @@ impl Core {
     /// Makes the memtable that may take over, unless there is one already. Off every lock.
     pub(crate) fn make_successor(&self, flushable: &mut NewFlushable) -> Result<()> {
         if flushable.successor.is_none() {
-            flushable.successor = Some(match self.take_spare(flushable.family.id(), 0) {
+            flushable.successor = Some(match self.memtables.take_spare(flushable.family.id(), 0) {
                 Some(spare) => spare,
-                None => self.make_memtable(&flushable.family, 0)?,
+                None => self.memtables.make_memtable(&flushable.family, 0)?,
             });
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Core {
         let mut unused = Vec::new();
         for flushable in flushables.iter_mut() {
             let Some(successor) = flushable.successor.take() else { continue };
-            let mut state = self.state.lock();
+            let mut state = self.core.state.lock();
             match state.families.get_mut(&flushable.family.id()) {
                 Some(family) if family.spare.is_none() => family.spare = Some(successor),
                 _ => unused.push(successor), // dropped off the lock
@@ -130,7 +130,7 @@ impl Core {
         staged: &mut Vec<Staged>,
     ) -> Result<(), Missing> {
         for (at, flushable) in flushables.iter().enumerate() {
-            let family = self.family_state(state, flushable.family.id())?;
+            let family = self.core.family_state(state, flushable.family.id())?;
             // Entries never leave a memtable: one that they met is not looked at again.
             let may_go_under = flushable.coverage.is_some() && flushable.met != Some(family.mutable.id());
             let next = if may_go_under { None } else { flushable.successor.as_ref() };
@@ -157,7 +157,7 @@ impl Core {
     /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable.
     fn meets(&self, flushable: &NewFlushable, mutable: &QueuedMemtable) -> bool {
         let meets = |coverage: &Coverage| {
-            coverage.meets_in_flight(flushable.family.id(), &self.pipeline)
+            coverage.meets_in_flight(flushable.family.id(), &self.core.pipeline)
                 || coverage.meets_memtable(mutable.memtable())
         };
         flushable.coverage.as_ref().is_some_and(meets)
@@ -167,26 +167,11 @@ impl Core {
     /// number, whom writers would wait for.
     pub(super) fn exchange_views(&self, flushables: &[NewFlushable], staged: &mut Vec<Staged>) {
         let mut old = Vec::with_capacity(flushables.len());
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         let families = flushables.iter().map(|flushable| flushable.family.id());
         old.extend(families.filter_map(|id| state.families.get_mut(&id)?.settle_view()));
         drop(state);
         drop(old); // off the lock
         staged.clear();
-    }
-
-    /// Whether a flush of these families is due; tells the pace where they fall behind. Takes the state lock: not for a caller
-    /// with an unfinished number.
-    pub(crate) fn joined_wants_flush(&self, families: impl Iterator<Item = FamilyId>) -> bool {
-        let state = self.state.lock();
-        let mut wants = false;
-        for id in families {
-            let Some(family) = state.families.get(&id) else { continue };
-            wants |= !family.flushing && wants_flush(family);
-            if family.waits_for_compactions() {
-                self.context.pace.set_behind(true); // until a version says otherwise
-            }
-        }
-        wants
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 
-use crate::core::{CommitState, Core};
+use crate::core::CommitState;
 
 /// What writers waited for ingests, since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,17 @@ impl IngestWaits {
         LockHeld { waits: self, since }
     }
 
+    /// Takes the commit lock for a commit.
+    #[inline]
+    pub fn lock<'a>(&self, commit: &'a parking_lot::Mutex<CommitState>) -> MutexGuard<'a, CommitState> {
+        commit.try_lock().unwrap_or_else(|| {
+            if self.has_lock.load(Ordering::Relaxed) {
+                self.lock_waits.fetch_add(1, Ordering::Relaxed);
+            }
+            commit.lock()
+        })
+    }
+
     pub fn report(&self) -> IngestWaitReport {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let time = |counter: &AtomicU64| Duration::from_nanos(load(counter));
@@ -80,19 +91,6 @@ impl IngestWaits {
             lock_held: time(&self.lock_held_nanos),
             lock_waits: load(&self.lock_waits),
         }
-    }
-}
-
-impl Core {
-    /// Takes the commit lock for a commit.
-    #[inline]
-    pub(crate) fn lock_commit(&self) -> MutexGuard<'_, CommitState> {
-        self.commit.try_lock().unwrap_or_else(|| {
-            if self.ingest_waits.has_lock.load(Ordering::Relaxed) {
-                self.ingest_waits.lock_waits.fetch_add(1, Ordering::Relaxed);
-            }
-            self.commit.lock()
-        })
     }
 }
 

@@ -12,11 +12,14 @@ use smallvec::smallvec;
 
 use crate::commit::admission::{self, Part, Waiter};
 use crate::commit::batch::{self, WriteBatch};
-use crate::commit::commit::{Commit, Committed, entries_of};
+use crate::commit::committer::Committer;
+use crate::commit::committer::Written;
+use crate::commit::committer::flushed_eagerly;
+use crate::commit::committer::{Commit, Committed, entries_of};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::options::WriteOptions;
 use crate::commit::record::{MadeRecord, Record};
-use crate::core::{Core, FamilySet};
+use crate::core::FamilySet;
 use crate::queue::held::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
 use crate::wal::logs::ActiveLog;
@@ -67,14 +70,14 @@ impl LargeBatchRecord {
     }
 }
 
-impl Core {
-    /// Applies a large batch; as [`Core::write`].
-    pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
+impl Committer {
+    /// Applies a large batch; as [`write`](Self::write).
+    pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
         let mut parts = admission::summarise(batch, set, options)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
-            self.wait_for_queue_room(part.family, options)?;
+            self.memtables.wait_for_queue_room(part.family, options)?;
             if options.disable_wal {
                 part.family.note_unlogged();
             }
@@ -84,28 +87,26 @@ impl Core {
         let mut commit = self.large_commit(batch, &parts, (memtables, file.as_ref()), options);
         let numbered = commit.as_mut().map_err(|error| error.clone()).and_then(|commit| self.number(commit));
         if let (Err(_), Some(file)) = (&numbered, &file) {
-            self.logs.discard(file); // no record names it
+            self.core.logs.discard(file); // no record names it
         }
         let Committed { given, .. } = self.apply(&mut commit?, numbered?)?;
         let last = given.last;
-        self.joined_wants_flush(parts.iter().map(|part| part.family.id())); // all are told below
-        if file.is_some() && self.are_logs_over_limit() {
-            self.flush_for_log_limit(0); // the current log may be long in filling up
+        self.core.note_joined(parts.iter().map(|part| part.family.id()));
+        if file.is_some() && self.wal.are_logs_over_limit() {
+            self.wal.flush_for_log_limit(0); // the current log may be long in filling up
         }
-        self.flush_written(&parts, last, options)?;
         if options.sync {
-            self.sync_write(given.log_end)?;
+            self.wal.sync_write(given.log_end)?;
         }
-        tick(&self.context.statistics, Ticker::LargeBatches, 1);
-        self.state_changed.notify_all();
-        self.upkeep.raise();
-        self.drive_if_inline();
-        Ok(last)
+        tick(&self.core.context.statistics, Ticker::LargeBatches, 1);
+        self.core.state_changed.notify_all();
+        self.core.upkeep.raise();
+        Ok(Written { last, to_flush: flushed_eagerly(&parts, options) })
     }
 
     /// A memtable for each part, with its room reserved and charged. `room_bytes` is about what they need together.
     fn memtables_of(&self, parts: &[Part<'_>], room_bytes: usize, options: &WriteOptions) -> Result<Vec<HeldMemtable>> {
-        let ahead = self.charge_ahead(room_bytes, options)?;
+        let ahead = self.memtables.charge_ahead(room_bytes, options)?;
         let memtables = parts.iter().map(with_room).collect::<Result<Vec<_>>>()?;
         memtables.iter().for_each(|held| ahead.hand_over(held.charge(), held.memtable().reserved_bytes()));
         Ok(memtables)
@@ -121,7 +122,7 @@ impl Core {
     ) -> Result<Commit<'a>> {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let mut flushable = NewFlushable::of_batch(part, indexed(batch, part.family.id(), held, 0));
-            flushable.successor = Some(self.make_memtable(part.family, 0)?);
+            flushable.successor = Some(self.memtables.make_memtable(part.family, 0)?);
             Ok(flushable)
         };
         let flushables = parts.iter().zip(memtables).map(of_part).collect::<Result<_>>()?;
@@ -143,12 +144,12 @@ impl Core {
         numbers_before: u64,
         options: &WriteOptions,
     ) -> Result<Vec<NewFlushable>> {
-        let set = self.families.load();
+        let set = self.core.families.load();
         let mut parts = admission::summarise(batch, &set, options)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
-            self.wait_for_queue_room(part.family, options)?;
+            self.memtables.wait_for_queue_room(part.family, options)?;
         }
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
@@ -159,9 +160,9 @@ impl Core {
 
     /// Writes the batch as the only record of a log, durable before the record that commits it can be.
     fn log_of_its_own(&self, batch: &WriteBatch) -> Result<Arc<ActiveLog>> {
-        let create = || self.logs.create_for_batch(batch.len() as u64);
-        let log = self.with_all_space(create)?;
-        fill(&log, batch).inspect_err(|_| self.logs.discard(&log))?; // no record will name it
+        let create = || self.core.logs.create_for_batch(batch.len() as u64);
+        let log = self.core.removals.with_all_space(create)?;
+        fill(&log, batch).inspect_err(|_| self.core.logs.discard(&log))?; // no record will name it
         Ok(log)
     }
 }

@@ -1,13 +1,12 @@
-//! Writing: batches, admission, the commit pipeline, the logs, stalls.
+//! Writing: batches, admission, range latches, the commit pipeline, stalls.
 //!
 //! `commit.rs` is the way of everything that takes sequence numbers: a batch, a large batch, an ingest. Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;
 pub mod batch;
 pub(crate) mod bounds;
-pub(crate) mod commit;
-mod counted;
-mod eager;
+pub(crate) mod committer;
+pub(crate) mod counted;
 pub(crate) mod flushables;
 pub(crate) mod ingest_waits;
 pub(crate) mod large;
@@ -18,3 +17,4 @@ pub mod pipeline;
 pub(crate) mod record;
 pub mod stall;
 pub(crate) mod sync;
+pub(crate) mod unfinished;

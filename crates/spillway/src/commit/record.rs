@@ -5,7 +5,7 @@ use log::RecordKind;
 use smallvec::SmallVec;
 
 use crate::commit::batch::{self, WriteBatch};
-use crate::commit::commit::Given;
+use crate::commit::committer::Given;
 
 const NUMBER_BYTES: usize = 8;
 

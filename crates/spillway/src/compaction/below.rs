@@ -6,6 +6,7 @@ use base::UserOrder;
 
 use super::entries::KeyNotBelow;
 use crate::version::level::ends_before;
+use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
 /// Answers for the levels below `output_level`, beginning with keys at or above `lower`. Its places only move on, so
@@ -19,14 +20,16 @@ pub fn key_not_below(version: Arc<Version>, output_level: usize, lower: Option<&
     };
     let mut places: Vec<(usize, usize)> = used.map(|level| (level, first(level))).collect();
     let order = order.clone();
-    Box::new(move |user_key| places.iter_mut().all(|(level, at)| is_outside(&version, &order, *level, at, user_key)))
+    Box::new(move |user_key| {
+        places.iter_mut().all(|(level, at)| is_outside(version.level(*level), &order, at, user_key))
+    })
 }
 
-/// Whether no file of the level holds the key; `at` moves on to the first file that does not end before it.
-fn is_outside(version: &Version, order: &UserOrder, level: usize, at: &mut usize, user_key: &[u8]) -> bool {
-    let rest = version.level(level).get(*at..).unwrap_or(&[]);
+/// Whether no file of a level holds the key; `at` moves on to the first file that does not end before it.
+fn is_outside(files: &[Arc<TableFile>], order: &UserOrder, at: &mut usize, user_key: &[u8]) -> bool {
+    let rest = files.get(*at..).unwrap_or(&[]);
     *at += rest.iter().take_while(|file| ends_before(order, &file.meta, user_key)).count();
-    let next = version.level(level).get(*at);
+    let next = files.get(*at);
     next.is_none_or(|file| order.compare(file.smallest_user_key(), user_key).is_gt())
 }
 

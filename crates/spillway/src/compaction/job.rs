@@ -14,12 +14,23 @@ use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Ran, Work};
 use crate::background::caught::caught;
 use crate::core::install::Change;
+use crate::core::install::Installer;
 use crate::core::{Core, FamilyState, State};
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
 use crate::version::work::LevelWork;
 
-impl Core {
+/// Runs compactions.
+pub(crate) struct Compactor {
+    pub(super) core: Arc<Core>,
+    installer: Arc<Installer>,
+}
+
+impl Compactor {
+    pub fn new(core: Arc<Core>, installer: Arc<Installer>) -> Arc<Self> {
+        Arc::new(Compactor { core, installer })
+    }
+
     /// The most urgent compaction of any family, noted as running.
     pub(crate) fn pick_compaction(&self, state: &mut State) -> Option<CompactionPlan> {
         let mut most_urgent: Option<(f64, FamilyId, Pick)> = None;
@@ -28,8 +39,12 @@ impl Core {
             if options.disable_auto_compactions || family.compactions.is_held() {
                 continue;
             }
-            let picker =
-                Picker::new(&family.version, &options, &family.compactions, self.context.options.max_subcompactions);
+            let picker = Picker::new(
+                &family.version,
+                &options,
+                &family.compactions,
+                self.core.context.options.max_subcompactions,
+            );
             let urgency = picker.urgency();
             if most_urgent.as_ref().is_none_or(|(most, ..)| urgency > *most)
                 && let Some(pick) = picker.automatic()
@@ -39,7 +54,7 @@ impl Core {
         }
         let (_, id, pick) = most_urgent?;
         let plan = state.begin_compaction(id, pick);
-        self.refresh_pace(state);
+        self.core.refresh_pace(state);
         plan
     }
 
@@ -50,13 +65,13 @@ impl Core {
     /// What ended it early, other than the family or the database going away.
     pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<bool> {
         let result = caught("a compaction", || self.compact(&plan));
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         state.compactions_running -= 1;
         if let Some(family) = state.families.get_mut(&plan.family.id()) {
             family.compactions.end(plan.id);
         }
         drop(state);
-        self.state_changed.notify_all();
+        self.core.state_changed.notify_all();
         match result {
             Err(error) if error.kind() == ErrorKind::Closed || plan.family.is_dropped() => {
                 note::info!(family = plan.family.name(), %error, "a compaction was given up");
@@ -70,14 +85,14 @@ impl Core {
     fn compact(&self, plan: &CompactionPlan) -> Result<bool> {
         let (family, pick) = (plan.family.name(), &plan.pick);
         let inputs = pick.files().count();
-        self.context.notify(&Event::CompactionBegin {
+        self.core.context.notify(&Event::CompactionBegin {
             family: family.to_owned(),
             level: pick.start_level(),
             output_level: pick.output_level,
             inputs,
             bytes: pick.input_bytes(),
         });
-        let start = self.context.vfs.now();
+        let start = self.core.context.vfs.now();
         let entries_read = entries_read(pick);
         let made = self.tables_of_compaction(plan)?;
         let installed = match &made {
@@ -85,7 +100,7 @@ impl Core {
             None => false,
         };
         let Made { added, dropped: entries_dropped } = made.unwrap_or_default();
-        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        let duration_us = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         if installed {
             let work = LevelWork { micros: duration_us, entries_read, entries_dropped, ..work_of(pick, &added) };
             plan.family.work().compacted(pick.output_level, work);
@@ -105,7 +120,7 @@ impl Core {
             duration_us,
             "compacted"
         );
-        self.context.notify(&Event::CompactionEnd {
+        self.core.context.notify(&Event::CompactionEnd {
             family: family.to_owned(),
             output_level: pick.output_level,
             outputs: if installed { added.len() } else { 0 },
@@ -136,13 +151,13 @@ impl Core {
 
     fn run_compaction(&self, plan: &CompactionPlan) -> Result<Ran> {
         let work = Arc::new(Work {
-            context: self.context.clone(),
+            context: self.core.context.clone(),
             family: FamilyRules::of(&plan.family),
             version: plan.version.clone(),
             pick: plan.pick.clone(),
-            snapshots: self.snapshots.capture(|| self.pipeline.visible()),
+            snapshots: self.core.snapshots.capture(|| self.core.pipeline.visible()),
         });
-        run::run(&work, &|| self.is_closing() || plan.family.is_dropped())
+        run::run(&work, &|| self.core.is_closing() || plan.family.is_dropped())
     }
 
     /// False where the inputs are no longer what they were: the outputs are deleted then (V2).
@@ -153,13 +168,13 @@ impl Core {
         edit.added = added.to_vec();
         edit.deleted = inputs.clone();
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
-        let installed = self.install(change);
+        let installed = self.installer.install(change);
         // `Closed`: the MANIFEST was gone, so that it names none of them. After other errors it may.
         let is_refused =
             installed.as_ref().map_or_else(|error| error.kind() == ErrorKind::Closed, |installed| !installed);
         if is_refused {
             let is_new = |file: &&FileMeta| !inputs.iter().any(|(_, input)| *input == file.number);
-            self.context.discard_tables(added.iter().map(|(_, file)| file).filter(is_new));
+            self.core.context.discard_tables(added.iter().map(|(_, file)| file).filter(is_new));
         }
         installed
     }

@@ -7,11 +7,9 @@ use base::{Error, FamilyId, FileNumber, Result};
 use super::levels::compacted_levels;
 use super::pick::{Picker, RangePick, RangeRequest};
 use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
-use crate::api::db::Db;
+use crate::compaction::job::Compactor;
 use crate::core::family::Family;
-use crate::core::space::Needs;
 use crate::core::{Core, FamilyState, State};
-use crate::flush::job::wants_flush;
 use crate::version::span::Span;
 
 /// What becomes of files that are in the range's deepest level already.
@@ -51,69 +49,12 @@ impl CompactRangeOptions {
     }
 }
 
-impl Db {
-    /// Compacts the user keys from `start` through `end`, `None` being the end of the key space: everything written to
-    /// them before the call is in one level afterwards; what was ingested from behind (`allow_ingest_behind`) stays in
-    /// the last one. Flushes the family first.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `NoSpace`: the disk is full, and
-    /// what was not compacted is as it was. `ReadOnly`, `Closed`; what ended a compaction early.
-    pub fn compact_range(
-        &self,
-        family: &Arc<Family>,
-        start: Option<&[u8]>,
-        end: Option<&[u8]>,
-        options: &CompactRangeOptions,
-    ) -> Result<()> {
-        let _noting = self.core().context.noting();
-        self.core().compact_range(family, start, end, options)
-    }
-
-    /// Has the tables that hold user keys from `start` through `end`, `None` being the end of the key space, compacted one
-    /// level down by automatic compactions, when those have nothing more urgent. Tables of the deepest level stay. A hint:
-    /// it waits for nothing, and is forgotten when the database is closed.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: the family is another database's. `ReadOnly`, `Closed`.
-    pub fn suggest_compact_range(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.core().check_writable()?;
-        self.core().check_family(family)?;
-        self.core().suggest_compactions(family, start, end)
-    }
-
-    /// Waits until no flush or compaction runs or is due.
-    ///
-    /// # Errors
-    /// The background error that keeps them from ending; `NoSpace`: one of them waits for disk space; `Closed`.
-    pub fn wait_for_compaction(&self) -> Result<()> {
-        self.core().check_writable()?;
-        let core = self.core();
-        let _awaited = (core.context.pace.await_flushes(), core.context.pace.await_compactions());
-        [Needs::Flush, Needs::Compaction].iter().for_each(|needs| core.space.try_now(*needs));
-        core.state.lock().flush_without_waiting();
-        core.state_changed.notify_all();
-        core.wait_until(|state| {
-            if state.flushes_running > 0 || state.compactions_running > 0 {
-                return Ok(false);
-            }
-            let flushes = state.families.values().any(wants_flush);
-            let compacts = state.families.values().any(|family| family.wants_compaction());
-            for (needs, _) in
-                [(Needs::Flush, flushes), (Needs::Compaction, compacts)].iter().filter(|(_, wanted)| *wanted)
-            {
-                core.space.check(*needs)?;
-            }
-            Ok(!flushes && !compacts)
-        })
-    }
-}
-
 /// No file has a smaller number.
 const NO_NUMBER: FileNumber = FileNumber(0);
 
 /// A call in progress.
 struct Call<'a> {
+    compactor: &'a Compactor,
     core: &'a Core,
     family: &'a Arc<Family>,
     start: Option<&'a [u8]>,
@@ -152,19 +93,21 @@ impl Drop for Hold<'_> {
     }
 }
 
-impl Core {
-    fn suggest_compactions(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        let mut state = self.state.lock();
-        let FamilyState { version, compactions, .. } = self.family_state(&mut state, family.id())?;
+impl Compactor {
+    /// Has automatic compactions take the tables of a range down a level.
+    pub(crate) fn suggest_compactions(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        let mut state = self.core.state.lock();
+        let FamilyState { version, compactions, .. } = self.core.family_state(&mut state, family.id())?;
         let deepest = (0..version.num_levels()).rev().find(|&level| !version.level(level).is_empty()).unwrap_or(0);
         let files = (0..deepest).flat_map(|level| version.overlapping(level, start, end));
         compactions.suggest(files.map(|file| file.number()), |file| version.file(file).is_some());
         drop(state);
-        self.state_changed.notify_all();
-        self.drive_if_inline();
+        self.core.state_changed.notify_all();
+        self.core.drive_if_inline();
         Ok(())
     }
 
+    /// Compacts a range of a family that was flushed.
     pub(crate) fn compact_range(
         &self,
         family: &Arc<Family>,
@@ -172,20 +115,12 @@ impl Core {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
-        self.check_writable()?;
-        self.check_family(family)?;
-        if let (Some(start), Some(end)) = (start, end)
-            && family.order().user.compare(start, end).is_gt()
-        {
-            return Err(Error::invalid_argument("compact_range: the start is above the end"));
-        }
-        self.flush_families(&[family])?;
-        let _awaited = self.context.pace.await_compactions();
-        let _alone = options.exclusive_manual_compaction.then(|| Hold::new(self, |_| true));
+        let _awaited = self.core.context.pace.await_compactions();
+        let _alone = options.exclusive_manual_compaction.then(|| Hold::new(&self.core, |_| true));
         if options.exclusive_manual_compaction {
-            self.wait_until(|state| Ok(state.compactions_running == 0))?;
+            self.core.wait_until(|state| Ok(state.compactions_running == 0))?;
         }
-        let call = Call { core: self, family, start, end, options };
+        let call = Call { compactor: self, core: &self.core, family, start, end, options };
         let deepest = call.compact_levels()?;
         if options.change_level { call.change_level(deepest) } else { Ok(()) }
     }
@@ -298,7 +233,7 @@ impl Call<'_> {
 
     /// False where its inputs were no longer what they were: nothing has changed then.
     fn run(&self, plan: CompactionPlan) -> Result<bool> {
-        let done = self.core.compaction_job(plan);
+        let done = self.compactor.compaction_job(plan);
         if let Err(error) = &done
             && !self.core.may_be_tried_again(error)
         {
@@ -328,7 +263,7 @@ impl Call<'_> {
             if !is_alone(family) {
                 continue;
             }
-            break match move_of_level(family, from, self.options.target_level)? {
+            break match move_of_level(from, self.options.target_level, family)? {
                 Some(pick) => state.begin_compaction(id, pick),
                 None => None,
             };
@@ -345,7 +280,7 @@ enum Step {
 }
 
 /// The move of all of a level's files; `None` where they are there already.
-fn move_of_level(family: &FamilyState, from: usize, target: Option<usize>) -> Result<Option<Pick>> {
+fn move_of_level(from: usize, target: Option<usize>, family: &FamilyState) -> Result<Option<Pick>> {
     let version = &family.version;
     let options = family.family.options();
     let files = version.level(from).to_vec();

@@ -56,13 +56,12 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Ran> {
     record(&context.statistics, Histogram::NumFilesInSingleCompaction, work.pick.files().count() as u64);
     let bytes_read = bytes_of(work.pick.rewritten().map(|(_, file)| file));
     tick(&context.statistics, Ticker::CompactReadBytes, bytes_read);
-    parts.iter().for_each(|part| count_drops(context, part.drops));
+    parts.iter().for_each(|part| count_drops(part.drops, &context.statistics));
     let dropped = parts.iter().map(|part| part.drops.sum()).sum();
     Ok(Ran { files: parts.into_iter().flat_map(|part| part.files).collect(), dropped })
 }
 
-fn count_drops(context: &Context, drops: DropCounts) {
-    let statistics = &context.statistics;
+fn count_drops(drops: DropCounts, statistics: &Option<Arc<base::metrics::Statistics>>) {
     tick(statistics, Ticker::CompactionKeyDropNewerEntry, drops.shadowed + drops.merged);
     tick(statistics, Ticker::CompactionKeyDropObsolete, drops.deletions + drops.single_deletions);
     tick(statistics, Ticker::CompactionKeyDropRangeDel, drops.covered);

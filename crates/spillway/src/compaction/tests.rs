@@ -134,7 +134,7 @@ impl Harness {
             assert_eq!(on_disk.len, file.meta.file_bytes, "table {}", file.number().0);
         }
         if context.vfs.runs_inline() {
-            self.db.core().purge_obsolete();
+            self.db.engine().jobs.purge_obsolete();
             let names = context.vfs.read_dir(&context.dir).unwrap();
             let on_disk = names.iter().filter(|name| name.ends_with(".sst")).count();
             assert_eq!(on_disk, view.version.num_files(), "nothing is left behind, and nobody holds an older version");

@@ -20,7 +20,6 @@ mod describe;
 mod groups;
 mod objects;
 mod sections;
-mod tables;
 #[cfg(test)]
 mod tests;
 

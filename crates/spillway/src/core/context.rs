@@ -16,7 +16,7 @@ use crate::background::caught::caught_panic;
 use crate::background::pace::Pace;
 use crate::background::tasks::Tasks;
 use crate::core::flush_ways::FlushCounts;
-use crate::info_log::InfoLog;
+use crate::info_log::{InfoLog, Noting};
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::held::{HeldMemtable, MemtableMaking};
 use crate::read::meter::Meter;
@@ -114,6 +114,16 @@ impl Context {
     /// `None` where no statistics are kept.
     pub fn meter(&self) -> Option<Arc<Meter>> {
         self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
+    }
+
+    /// For calls, and for threads of the database. Not under a lock: where there is no upkeep thread, its end writes.
+    pub(crate) fn noting(&self) -> Noting<'_> {
+        Noting::new(self.note_scope(), &self.info_log)
+    }
+
+    /// The same under locks: somebody else writes.
+    pub(crate) fn note_scope(&self) -> note::Scope {
+        note::within(Some(self.info_log.clone()))
     }
 
     /// Tells the listeners. Called off every lock. What one of them does wrong changes nothing of what it is told.

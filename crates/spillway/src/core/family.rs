@@ -10,7 +10,6 @@ use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
 use parking_lot::Mutex;
 
-use crate::api::report::ToldFamily;
 use crate::core::context::Context;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::held::{HeldMemtable, MemtableMaking};
@@ -49,8 +48,6 @@ pub struct Family {
     tables_placed: [AtomicU64; LEVELS_MAX],
     /// What jobs have done.
     work: FamilyWork,
-    /// What `rocksdb.stats` told last. A leaf lock.
-    told: Mutex<ToldFamily>,
     /// How many views there were.
     views_made: AtomicU64,
     /// Versions that somebody holds, and some that nobody does any more. A leaf lock.
@@ -105,7 +102,6 @@ impl Family {
             waiting_writers: AtomicUsize::new(0),
             tables_placed: [const { AtomicU64::new(0) }; LEVELS_MAX],
             work: FamilyWork::default(),
-            told: Mutex::default(),
             views_made: AtomicU64::new(1),
             versions,
         })
@@ -212,10 +208,6 @@ impl Family {
 
     pub(crate) fn work(&self) -> &FamilyWork {
         &self.work
-    }
-
-    pub(crate) fn told(&self) -> &Mutex<ToldFamily> {
-        &self.told
     }
 
     pub(crate) fn mutable_id(&self) -> u64 {

@@ -7,19 +7,21 @@ use base::note;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::MutexGuard;
 
-use crate::core::family::Family;
-use crate::core::{Core, FamilyState, State};
-use crate::flush::progress::Unneeded;
+use crate::core::progress::Unneeded;
+use crate::core::{Core, FamilyState};
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
+use crate::version::edit::LogEnd;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
+use crate::version::snapshot::FamilySnapshot;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
+use parking_lot::Mutex;
 
 /// What a job has done, to be made part of its family.
 pub(crate) struct Change<'a> {
@@ -53,7 +55,18 @@ struct Ended<'a> {
     unneeded: Unneeded,
 }
 
-impl Core {
+/// Makes changes of families' tables durable, and then visible. Owns the MANIFEST, whose lock is the outermost.
+pub(crate) struct Installer {
+    core: Arc<Core>,
+    /// `None` if the database is open for reading only, or closed.
+    pub manifest: Mutex<Option<ManifestWriter>>,
+}
+
+impl Installer {
+    pub fn new(core: Arc<Core>) -> Arc<Self> {
+        Arc::new(Installer { core, manifest: Mutex::default() })
+    }
+
     /// Makes one change; see [`install_all`](Self::install_all).
     pub fn install(&self, change: Change<'_>) -> Result<bool> {
         Ok(self.install_all(vec![change])?.contains(&true))
@@ -98,12 +111,12 @@ impl Core {
         if standing.is_empty() {
             return Ok(());
         }
-        let log_row = self.logs.row_after(self.needed_once_installed(&standing));
+        let log_row = self.core.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
         for Standing { mut edit, base, tables, compaction, flushed, adopted } in standing {
-            edit.next_file = Some(self.context.numbers.peek());
-            edit.last_seq = Some(self.pipeline.visible());
+            edit.next_file = Some(self.core.context.numbers.peek());
+            edit.last_seq = Some(self.core.pipeline.visible());
             let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
             builder.apply(&edit)?;
             let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit) };
@@ -115,12 +128,12 @@ impl Core {
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
-        writer.commit(&edits).inspect_err(|e| self.fail_manifest(e))?;
+        writer.commit(&edits).inspect_err(|e| self.core.fail_manifest(e))?;
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
         let mut left = Vec::with_capacity(built.len());
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         for (id, built, ended) in built {
             let old_view = state.families.get_mut(&id).map(|family| {
                 family.version = Arc::new(built.version);
@@ -134,17 +147,17 @@ impl Core {
             });
             left.push((old_view, built.removed));
         }
-        self.refresh_debt(&state);
-        let needed_after = needed_after(&state);
+        self.core.refresh_debt(&state);
+        let needed_after = state.needed_after();
         drop(state);
-        self.logs.release_through(needed_after);
-        self.logs.note_durable(log_row);
+        self.core.logs.release_through(needed_after);
+        self.core.logs.note_durable(log_row);
         let rolled = self.roll_manifest_if_long(&mut manifest);
         drop(manifest);
         drop(left); // off the locks
         rolled?;
-        self.state_changed.notify_all();
-        self.upkeep.raise();
+        self.core.state_changed.notify_all();
+        self.core.upkeep.raise();
         Ok(())
     }
 
@@ -153,9 +166,9 @@ impl Core {
     fn standing<'a>(&self, changes: Vec<Change<'a>>) -> (Vec<Standing<'a>>, Vec<bool>) {
         let mut standing = Vec::with_capacity(changes.len());
         let mut stood = Vec::with_capacity(changes.len());
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         for Change { mut edit, inputs, compaction, flushed, adopted } in changes {
-            let stands = |family: &&FamilyState| all_in_place(family, inputs) && family.may_leave(flushed);
+            let stands = |family: &&FamilyState| family.has_in_place(inputs) && family.may_leave(flushed);
             let family = state.families.get(&edit.family).filter(stands);
             stood.push(family.is_some());
             let Some(family) = family else { continue };
@@ -174,7 +187,7 @@ impl Core {
     /// The number through which no family will need the logs once these changes are made: what follows a flush in its
     /// family's queue begins where that ended.
     fn needed_once_installed(&self, changes: &[Standing<'_>]) -> SeqNo {
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         let needed_by = |(id, family): (&FamilyId, &FamilyState)| {
             let flushed = changes.iter().filter(|change| change.edit.family == *id);
             let flushed = flushed.filter_map(|change| change.edit.flushed_through);
@@ -187,15 +200,15 @@ impl Core {
     /// installed meanwhile.
     fn roll_manifest_if_long(&self, manifest: &mut Option<ManifestWriter>) -> Result<()> {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.wants_roll_over()) else { return Ok(()) };
-        let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
-        let old = match writer.roll_over(self.context.numbers.take(), &snapshot) {
+        let snapshot = self.manifest_snapshot(self.core.logs.recovered_ends());
+        let old = match writer.roll_over(self.core.context.numbers.take(), &snapshot) {
             Ok(old) => old,
             Err(error) if error.kind() == ErrorKind::NoSpace && writer.failure().is_none() => {
                 note::warn!(%error, "the MANIFEST goes on, though it is long");
                 return Ok(());
             }
             Err(error) => {
-                self.fail(&error);
+                self.core.fail(&error);
                 return Err(error);
             }
         };
@@ -211,15 +224,15 @@ impl Core {
     pub(crate) fn replace_failed_manifest(&self) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
-        let snapshot = self.manifest_snapshot(self.logs.recovered_ends());
-        let (old, lost) = writer.replace(self.context.numbers.take(), &snapshot)?;
+        let snapshot = self.manifest_snapshot(self.core.logs.recovered_ends());
+        let (old, lost) = writer.replace(self.core.context.numbers.take(), &snapshot)?;
         self.note_new_manifest(old, &snapshot);
         let tables: BTreeSet<FileNumber> = {
-            let state = self.state.lock();
+            let state = self.core.state.lock();
             state.families.values().flat_map(FamilyState::tables).map(|file| file.number()).collect()
         };
         for number in lost.into_iter().filter(|number| !tables.contains(number)) {
-            match self.context.vfs.remove_file(&self.context.table_path(number)) {
+            match self.core.context.vfs.remove_file(&self.core.context.table_path(number)) {
                 Err(error) if !error.is_not_found() => {
                     note::warn!(%error, "cannot delete a table that does not count")
                 }
@@ -231,9 +244,9 @@ impl Core {
 
     fn note_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
         if let Some(row) = snapshot.log_row {
-            self.logs.note_durable(row);
+            self.core.logs.note_durable(row);
         }
-        self.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
+        self.core.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
     }
 
     /// Has the MANIFEST say which logs there are, where it does not yet: one that is gone at the next open is noticed then,
@@ -242,88 +255,67 @@ impl Core {
     /// # Errors
     /// As [`install`](Self::install).
     pub fn note_logs(&self) -> Result<()> {
-        if self.logs.unnoted_row().is_none() {
+        if self.core.logs.unnoted_row().is_none() {
             return Ok(());
         }
         let mut manifest = self.manifest.lock();
-        let Some(row) = self.logs.unnoted_row() else { return Ok(()) };
+        let Some(row) = self.core.logs.unnoted_row() else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
-        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.fail_manifest(e))?;
-        self.logs.note_durable(row);
+        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.core.fail_manifest(e))?;
+        self.core.logs.note_durable(row);
         Ok(())
     }
 
     /// Lets families that hold nothing unflushed advance for free (F3), then lets go of logs that nobody needs.
     pub fn release_logs(&self) {
         let needed_after = {
-            let state = self.state.lock();
-            let commit = self.commit.lock();
+            let state = self.core.state.lock();
+            let commit = self.core.commit.lock();
             for family in state.families.values() {
                 if family.mutable.is_unused() {
                     family.mutable.advance_empty_to(commit.last_seq);
                 }
             }
             drop(commit);
-            needed_after(&state)
+            state.needed_after()
         };
-        self.logs.release_through(needed_after);
-        self.upkeep.raise();
+        self.core.logs.release_through(needed_after);
+        self.core.upkeep.raise();
     }
 
     /// As [`release_logs`](Self::release_logs) does for a family that holds nothing unflushed. Under the state lock.
     fn advance_if_unused(&self, family: &FamilyState) {
-        let commit = self.commit.lock();
+        let commit = self.core.commit.lock();
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(commit.last_seq);
         }
     }
 
-    /// Flushes the families that hold the oldest log, while the logs together are over their limit, or would be with
-    /// `coming_bytes` more, until which nobody looks again.
-    pub fn flush_for_log_limit(&self, coming_bytes: u64) {
-        self.release_logs();
-        let (bytes, oldest_last) = self.logs.total();
-        let is_over = bytes.saturating_add(coming_bytes) > self.log_limit_bytes();
-        let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
-        for family in self.families_needing(oldest_last) {
-            if let Err(e) = self.seal_for_flush(&family) {
-                note::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
-            }
+    /// Everything a new MANIFEST starts from. Where the caller holds the manifest lock, exactly the state of the old one.
+    pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
+        // All of RocksDB's logs that were found at open are in tables by the time that a MANIFEST is written.
+        let log_number = self.core.first_own_file;
+        let state = self.core.state.lock();
+        let family = |family: &FamilyState| FamilySnapshot {
+            id: family.family.id(),
+            name: family.family.name().to_owned(),
+            comparator: family.family.order().user.name().to_owned(),
+            log_number,
+            flushed_through: family.needed_after().max(family.flushed_through),
+            linked_ingests: family.linked_ingests.iter().copied().collect(),
+            version: family.version.clone(),
+        };
+        ManifestSnapshot {
+            db_id: Some(self.core.context.db_id.clone()),
+            next_file: self.core.context.numbers.peek(),
+            last_seq: self.core.pipeline.visible(),
+            min_log_to_keep: log_number,
+            max_family: state.max_family,
+            log_ends,
+            log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
+            log_dir: self.core.context.options.wal_dir.clone(),
+            families: state.families.values().map(family).collect(),
         }
     }
-
-    pub fn are_logs_over_limit(&self) -> bool {
-        self.logs.total().0 > self.log_limit_bytes()
-    }
-
-    fn families_needing(&self, through: SeqNo) -> Vec<Arc<Family>> {
-        let state = self.state.lock();
-        let needing = state.families.values().filter(|f| f.needed_after() < through);
-        needing.map(|f| f.family.clone()).collect()
-    }
-
-    /// `max_total_wal_size`, or four times what all memtables may hold.
-    fn log_limit_bytes(&self) -> u64 {
-        if self.context.options.max_total_wal_size > 0 {
-            return self.context.options.max_total_wal_size;
-        }
-        let families = self.families.load();
-        let memtables: usize = families
-            .iter()
-            .map(|f| f.options())
-            .map(|o| o.write_buffer_size.saturating_mul(o.max_write_buffer_number))
-            .sum();
-        4 * memtables as u64
-    }
-}
-
-/// The number through which no family needs the logs.
-fn needed_after(state: &State) -> SeqNo {
-    state.families.values().map(FamilyState::needed_after).min().unwrap_or(SeqNo::MAX)
-}
-
-/// True where every file of a plan is still where it was (V2).
-pub(crate) fn all_in_place(family: &FamilyState, inputs: &[(usize, FileNumber)]) -> bool {
-    inputs.iter().all(|(level, number)| family.version.level(*level).iter().any(|file| file.number() == *number))
 }

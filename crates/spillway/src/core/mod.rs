@@ -3,44 +3,36 @@
 //! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`RangeLatches`],
 //! [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::extend::Event;
-use base::metrics::{Counters, Ticker, tick};
+use base::metrics::{Ticker, tick};
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use log::{FILE_HEADER_BYTES, Position};
 use parking_lot::Mutex;
 
-use crate::api::report::ToldDatabase;
 use crate::background::removal::Removals;
 use crate::background::{Signal, StateChanged};
-use crate::commit::ingest_waits::IngestWaits;
 use crate::commit::latch::RangeLatches;
 use crate::commit::pipeline::Pipeline;
 use crate::commit::stall::{Debt, Stall};
-use crate::compaction::FamilyCompactions;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::core::space::{Needs, Space};
-use crate::flush::job::tables_to_come;
-use crate::ingest::late::LateExcise;
-use crate::jobs::notices::{ToldStalls, UpkeepWaits};
-use crate::queue::flushable::{Flushable, QueuedMemtable};
-use crate::queue::ingest::QueuedIngest;
-use crate::queue::view::ReadView;
 use crate::read::snapshot::SnapshotList;
-use crate::version::manifest::ManifestWriter;
+use crate::version::file_name;
+use crate::version::file_name::FileType;
 use crate::version::purge::PurgeQueue;
-use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
-use crate::version::version::Version;
 use crate::wal::logs::{ActiveLog, Logs};
-use crate::wal::marks::Marks;
-use crate::wal::presence::LogPace;
+use std::path::PathBuf;
+
+pub(crate) use state::{FamilyState, OldViews, State, holds};
 
 pub(crate) struct Core {
     pub context: Arc<Context>,
@@ -53,7 +45,6 @@ pub(crate) struct Core {
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
     pub latches: RangeLatches,
-    pub ingest_waits: IngestWaits,
     pub logs: Arc<Logs>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
@@ -61,22 +52,7 @@ pub(crate) struct Core {
     /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
     pub state_changed: StateChanged,
     pub upkeep: Arc<Signal>,
-    /// A leaf lock.
-    pub upkeep_waits: Mutex<UpkeepWaits>,
-    /// Of the log, as upkeep sees it.
-    pub log_pace: LogPace,
-    pub marks: Marks,
-    /// A leaf lock.
-    pub told_stalls: Mutex<ToldStalls>,
-    /// Writes, changes, their bytes; of those that are logged how many, and bytes.
-    pub written: Counters<5>,
-    /// What `rocksdb.dbstats` told last. A leaf lock.
-    pub told_stats: Mutex<ToldDatabase>,
     opened_at: Duration,
-    /// `None` where the database is open for reading only.
-    pub manifest: Mutex<Option<ManifestWriter>>,
-    /// Held by whoever writes the options file, and under no other lock.
-    pub options_file: Mutex<()>,
     pub purge: Arc<PurgeQueue>,
     /// Deleted files whose space is given back bit by bit.
     pub removals: Removals,
@@ -87,6 +63,14 @@ pub(crate) struct Core {
     /// What became of background errors, that listeners were not told of yet.
     pub untold: Mutex<Vec<Event>>,
     closing: Arc<AtomicBool>,
+    /// The jobs that callers run themselves if the vfs runs inline.
+    inline: OnceLock<Weak<dyn InlineJobs>>,
+}
+
+/// Background work, as callers run it if the vfs runs inline.
+pub(crate) trait InlineJobs: Send + Sync {
+    /// Runs what is due until nothing is.
+    fn run_due(&self);
 }
 
 /// What the commit lock guards: the end of history.
@@ -129,174 +113,6 @@ impl FamilySet {
     }
 }
 
-/// What the state lock guards.
-pub(crate) struct State {
-    pub families: BTreeMap<FamilyId, FamilyState>,
-    pub max_family: u32,
-    pub flushes_running: usize,
-    pub compactions_running: usize,
-    /// Ingests that are being prepared: they make files in the directory.
-    pub prepares_running: usize,
-}
-
-/// Entries of a family's queue at the most: every read looks at each.
-const QUEUE_ENTRIES_MAX: usize = 256;
-
-/// Views that readers alone may still hold.
-pub(crate) struct OldViews {
-    _before: Arc<ReadView>,
-    _announced: Option<Arc<ReadView>>,
-}
-
-/// One family's part of the state.
-pub(crate) struct FamilyState {
-    pub family: Arc<Family>,
-    pub mutable: Arc<QueuedMemtable>,
-    /// Sealed, youngest first (Q1).
-    pub queue: Vec<Arc<dyn Flushable>>,
-    pub version: Arc<Version>,
-    /// The view that readers find as the successor of the family's.
-    announced: Option<Arc<ReadView>>,
-    /// A memtable that waits to become mutable.
-    pub spare: Option<Arc<QueuedMemtable>>,
-    /// Every number at or below it is in tables (T of F2).
-    pub flushed_through: SeqNo,
-    /// Ingests above T that are in tables (F2), by the numbers before theirs.
-    pub linked_ingests: BTreeSet<SeqNo>,
-    /// Entries created at or before this are flushed whatever their count.
-    pub flush_wanted_through: SeqNo,
-    /// When the first ingest joined the queue of those that no flush was begun for since; `None` where no flush waits.
-    pub joined_at: Option<Duration>,
-    pub flushing: bool,
-    pub compactions: FamilyCompactions,
-    pub pending_compaction_bytes: u64,
-    /// That wait for snapshots to go.
-    pub late_excises: Vec<LateExcise>,
-}
-
-impl FamilyState {
-    pub fn new(family: Arc<Family>, view: &ReadView, flushed_through: SeqNo) -> Self {
-        FamilyState {
-            family,
-            mutable: view.mutable.clone(),
-            queue: view.queue.clone(),
-            version: view.version.clone(),
-            announced: None,
-            spare: None,
-            flushed_through,
-            linked_ingests: BTreeSet::new(),
-            flush_wanted_through: SeqNo::ZERO,
-            joined_at: None,
-            flushing: false,
-            compactions: FamilyCompactions::default(),
-            pending_compaction_bytes: 0,
-            late_excises: Vec::new(),
-        }
-    }
-
-    /// Whether writes came since the mutable memtable was made, or are likely to come: an ingest may have brought it, and
-    /// then the queue tells that the one before was written.
-    pub fn is_written(&self) -> bool {
-        !self.mutable.is_unused() || !self.queue.is_empty()
-    }
-
-    /// Makes readers see the state as it is now. Returns the views before, to be dropped off the lock.
-    #[must_use = "dropping a view can free memtables: do it off the locks"]
-    pub fn publish_view(&mut self) -> OldViews {
-        let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone());
-        let before = self.family.swap_view(Arc::new(view));
-        // Not sooner: whoever finds that it is gone looks for the family's.
-        OldViews { _before: before, _announced: self.announced.take() }
-    }
-
-    /// Keeps the view that was [announced](crate::queue::view::NextView::announce) to come after the family's, and is of the
-    /// state as it is now: what an exchange of views takes is left for [`settle_view`](Self::settle_view), which was called
-    /// before, too. A writer that waits does not wait for that.
-    pub fn keep_announced(&mut self, next: Arc<ReadView>) {
-        self.announced = Some(next);
-    }
-
-    /// Makes the announced view, where there is one, the family's. Returns the view before, to be dropped off the lock.
-    #[must_use = "dropping a view can free memtables: do it off the locks"]
-    pub fn settle_view(&mut self) -> Option<OldViews> {
-        let before = self.family.swap_view(self.announced.take()?);
-        Some(OldViews { _before: before, _announced: None })
-    }
-
-    /// Whether the queue holds all that `max_write_buffer_number` lets it hold beside the mutable memtable. That is so much
-    /// memory, not so many entries: an ingest may seal a memtable that holds next to nothing, and needs none itself.
-    pub fn has_full_queue(&self) -> bool {
-        let options = self.family.options();
-        let buffers = options.max_write_buffer_number.saturating_sub(1);
-        // Memtables are not quite full when they are switched.
-        let limit_bytes = options.write_buffer_size.saturating_mul(buffers) - options.write_buffer_size / 2;
-        if self.queue.len() < buffers {
-            return false;
-        }
-        self.queue.len() >= QUEUE_ENTRIES_MAX
-            || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>() >= limit_bytes
-    }
-
-    /// Whether flushes or compactions of the family have so much to do that they had better not rest: long before writers
-    /// would be slowed down.
-    pub fn is_behind(&self) -> bool {
-        let options = self.family.options();
-        let soft_bytes = options.soft_pending_compaction_bytes_limit;
-        let sealed_bytes = || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>();
-        self.waits_for_compactions()
-            || (soft_bytes > 0 && self.pending_compaction_bytes > soft_bytes / 2)
-            || sealed_bytes() >= options.write_buffer_size.saturating_mul(2)
-    }
-
-    /// Whether tables for some compactions of level 0 wait, those included that the queue will become.
-    pub fn waits_for_compactions(&self) -> bool {
-        self.compactions_of_level0_waiting() >= 3.0
-    }
-
-    /// How many compactions of level 0 wait beside one that runs, by the tables there and those that the queue will become.
-    fn compactions_of_level0_waiting(&self) -> f64 {
-        let in_level0 = self.version.level(0).len().saturating_sub(self.compactions.taken(0).0);
-        let one = self.family.options().level0_file_num_compaction_trigger.max(1);
-        (in_level0 + tables_to_come(&self.queue)) as f64 / f64::from(one)
-    }
-
-    /// How much waits to be compacted, in the terms of [`Pace::set_backlog`](crate::background::pace::Pace::set_backlog): 1 for a whole
-    /// further compaction of level 0, or two base levels in bytes.
-    fn backlog(&self) -> f64 {
-        let by_bytes = self.pending_compaction_bytes as f64 / self.family.options().max_bytes_for_level_base as f64;
-        self.compactions_of_level0_waiting().max(by_bytes / 2.0)
-    }
-
-    /// All tables, those that were ingested and have no level yet included.
-    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
-        let queued = self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files);
-        self.version.all_files().map(|(_, file)| file).chain(queued)
-    }
-
-    /// The number through which nothing in memory is needed from the logs (F2): where the oldest entry begins. An entry
-    /// that went under the mutable memtable may have begun after that.
-    pub fn needed_after(&self) -> SeqNo {
-        self.needed_without(&[])
-    }
-
-    /// As [`needed_after`](Self::needed_after), once these entries have left the queue.
-    pub fn needed_without(&self, flushed: &[Arc<dyn Flushable>]) -> SeqNo {
-        let left = self.queue.iter().filter(|entry| !holds(flushed, entry)).map(|entry| entry.created_at());
-        left.fold(self.mutable.created_at(), SeqNo::min)
-    }
-
-    /// Whether the entry is in the queue still, or mutable.
-    pub fn has_in_memory(&self, entry: &Arc<dyn Flushable>) -> bool {
-        let mutable: Arc<dyn Flushable> = self.mutable.clone();
-        Arc::ptr_eq(&mutable, entry) || holds(&self.queue, entry)
-    }
-}
-
-/// Whether the entry is one of these.
-pub(crate) fn holds(entries: &[Arc<dyn Flushable>], entry: &Arc<dyn Flushable>) -> bool {
-    entries.iter().any(|other| Arc::ptr_eq(other, entry))
-}
-
 /// What a [`Core`] is made of.
 pub(crate) struct CoreParts {
     pub context: Arc<Context>,
@@ -325,7 +141,6 @@ impl Core {
             commit: Mutex::new(CommitState { last_seq, closed: false, log: None }),
             pipeline: Pipeline::new(last_seq),
             latches: RangeLatches::new(),
-            ingest_waits: IngestWaits::default(),
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
                 families: BTreeMap::new(),
@@ -336,25 +151,25 @@ impl Core {
             }),
             state_changed: StateChanged::default(),
             upkeep: Arc::default(),
-            upkeep_waits: Mutex::default(),
-            log_pace: LogPace::default(),
-            marks: Marks::new(!read_only && context.options.memtable_crash_safe_recover),
-            told_stalls: Mutex::default(),
-            written: Counters::default(),
-            told_stats: Mutex::default(),
             opened_at: context.vfs.now(),
-            manifest: Mutex::new(None),
-            options_file: Mutex::default(),
             purge,
-            removals: Removals::default(),
+            removals: Removals::new(context.vfs.clone(), context.pace.clone()),
             slots,
             block_cache,
             background_error: ArcSwapOption::empty(),
             space: Space::default(),
             untold: Mutex::default(),
             closing: Arc::default(),
+            inline: OnceLock::new(),
             context,
         }
+    }
+
+    /// Where in the logs the next record begins at the earliest. Before the first log of this process that is the place of
+    /// none: a recovery begins with the first log that it finds.
+    pub fn next_record(&self, commit: &CommitState) -> Position {
+        let before_logs = || Position { log: self.first_own_file, offset: FILE_HEADER_BYTES };
+        commit.log.as_ref().map_or_else(before_logs, |log| log.end_position())
     }
 
     /// How long the database has been open.
@@ -485,11 +300,92 @@ impl Core {
         self.refresh_pace(state);
     }
 
+    /// Tells the pace where families that something joined fall behind. Returns whether a flush of one is due. Takes the state
+    /// lock: not for a caller with an unfinished number.
+    pub fn note_joined(&self, families: impl Iterator<Item = FamilyId>) -> bool {
+        let state = self.state.lock();
+        let mut wants = false;
+        for id in families {
+            let Some(family) = state.families.get(&id) else { continue };
+            wants |= !family.flushing && family.wants_flush();
+            if family.waits_for_compactions() {
+                self.context.pace.set_behind(true); // until a version says otherwise
+            }
+        }
+        wants
+    }
+
     /// Says whether background jobs may rest, and how long. Called under the state lock after anything changed that tells.
     pub fn refresh_pace(&self, state: &State) {
         let is_behind = !self.stall.is_free() || state.families.values().any(FamilyState::is_behind);
         self.context.pace.set_behind(is_behind);
         self.context.pace.set_backlog(state.families.values().map(FamilyState::backlog).fold(0.0, f64::max));
+    }
+
+    /// Whether there is a thread that ends waits.
+    pub fn flushes_can_wait(&self) -> bool {
+        !self.context.vfs.runs_inline()
+    }
+
+    pub fn run_inline_by(&self, jobs: Weak<dyn InlineJobs>) {
+        let _ = self.inline.set(jobs); // once, when the database is put together
+    }
+
+    /// Runs background work on the calling thread until there is none.
+    pub fn drive(&self) {
+        if let Some(jobs) = self.inline.get().and_then(Weak::upgrade) {
+            jobs.run_due();
+        }
+    }
+
+    /// Runs all background work that is due on the calling thread, where the vfs runs inline.
+    pub fn drive_if_inline(&self) {
+        if self.context.vfs.runs_inline() {
+            self.drive();
+        }
+    }
+
+    /// Waits for a condition of the state, running background work meanwhile where the vfs runs inline.
+    ///
+    /// # Errors
+    /// The background error that keeps the condition from ever holding; `Closed`.
+    pub fn wait_until(&self, mut holds: impl FnMut(&mut State) -> Result<bool>) -> Result<()> {
+        let inline = self.context.vfs.runs_inline();
+        if inline {
+            self.drive();
+        }
+        let mut state = self.state.lock();
+        loop {
+            if holds(&mut state)? {
+                return Ok(());
+            }
+            if let Some(error) = self.background_error() {
+                return Err(error);
+            }
+            if self.is_closing() {
+                return Err(Error::closed("the database was closed meanwhile"));
+            }
+            assert!(!inline, "background work that ran to its end left nothing to wait for");
+            self.state_changed.wait(&mut state);
+        }
+    }
+
+    /// Whether everything that has a number is in tables. While the manifest lock is held, what was so stays so.
+    pub(crate) fn is_all_in_tables(&self) -> bool {
+        let state = self.state.lock();
+        // No write is numbered while the commit lock is held, so all families are seen at one instant.
+        let _commit = self.commit.lock();
+        let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
+        state.families.values().all(is_empty)
+    }
+
+    pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
+        match kind {
+            FileType::Log | FileType::LargeBatch | FileType::RocksLog => {
+                self.context.log_dir().join(file_name::format(kind, number))
+            }
+            _ => self.context.dir.join(file_name::format(kind, number)),
+        }
     }
 }
 
@@ -504,5 +400,8 @@ pub mod context;
 pub mod family;
 pub mod flush_ways;
 pub(crate) mod install;
+pub(crate) mod late_excise;
+pub(crate) mod progress;
 pub(crate) mod space;
+mod state;
 pub(crate) mod tables;

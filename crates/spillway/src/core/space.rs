@@ -14,8 +14,7 @@ use base::note;
 use base::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-use crate::core::{Core, State};
-use crate::flush::job::wants_flush;
+use crate::core::Core;
 
 /// From one look at the free space to the next.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -47,7 +46,7 @@ impl Needs {
 
 /// The disk as a job found it.
 #[derive(Clone, Copy)]
-struct Room {
+pub(crate) struct Room {
     needed_bytes: u64,
     /// Once the job's output was dropped; `None` where the system does not tell.
     free_bytes: Option<u64>,
@@ -159,7 +158,7 @@ impl Space {
     }
 
     /// Ends a lack that is tried, once a job was done that needed `bytes`: its error. A much smaller one proves nothing.
-    fn end(&self, needs: Needs, bytes: u64) -> Option<Error> {
+    pub fn end(&self, needs: Needs, bytes: u64) -> Option<Error> {
         if !self.any() {
             return None;
         }
@@ -177,7 +176,7 @@ impl Space {
     }
 
     /// Lets those be tried again that are due, or that there is room for now. Which they are.
-    fn try_what_is_due(&self, now: Duration, free_bytes: Option<u64>) -> Vec<Needs> {
+    pub fn try_what_is_due(&self, now: Duration, free_bytes: Option<u64>) -> Vec<Needs> {
         let mut lacks = self.lacks.lock();
         lacks.next_look = now + LOOK_EVERY;
         let mut due = Vec::new();
@@ -223,7 +222,7 @@ impl Core {
             && !self.context.has_failed_to_sync_dir()
     }
 
-    fn note_lack(&self, needs: Needs, error: &Error, room: Room) {
+    pub(crate) fn note_lack(&self, needs: Needs, error: &Error, room: Room) {
         let is_new = self.space.note(needs, error, room, self.context.vfs.now());
         if needs != Needs::Manifest {
             self.space.count_error();
@@ -264,86 +263,6 @@ impl Core {
         self.upkeep.raise();
     }
 
-    /// Has those tried again that waited long enough, or that there is room for. `has_waited`: until the look was due,
-    /// whatever the vfs's clock says. A part of upkeep.
-    pub(crate) fn look_for_space(&self, has_waited: bool) {
-        let now = self.context.vfs.now();
-        let Some(left) = self.space.until_next_look(now) else { return };
-        if !left.is_zero() && !has_waited {
-            return;
-        }
-        let now = now + left; // as a clock would say that stood still meanwhile
-        let due = self.space.try_what_is_due(now, self.free_bytes());
-        if due.contains(&Needs::Manifest) {
-            let _ = self.mend(); // noted there
-        }
-        if !due.is_empty() {
-            self.wake_all();
-        }
-    }
-
-    /// Ends lacks that nobody is left to try: what lacked space is not wanted any more.
-    pub(crate) fn end_idle_lacks(&self, state: &State) {
-        if !self.space.any() {
-            return;
-        }
-        if state.flushes_running == 0 && !state.families.values().any(wants_flush) {
-            self.job_succeeded(Needs::Flush, u64::MAX);
-        }
-        if state.compactions_running == 0 && !state.families.values().any(|family| family.wants_compaction()) {
-            self.job_succeeded(Needs::Compaction, u64::MAX);
-        }
-    }
-
-    /// Makes the database take writes again after a background error that can be mended while it is open.
-    ///
-    /// # Errors
-    /// Why it cannot.
-    pub(crate) fn mend(&self) -> Result<()> {
-        self.check_mendable()?;
-        self.space.try_now(Needs::Manifest);
-        if let Err(error) = self.replace_failed_manifest() {
-            match error.kind() {
-                ErrorKind::NoSpace => self.note_lack(Needs::Manifest, &error, self.room_for_manifest()),
-                _ => drop(self.space.end(Needs::Manifest, u64::MAX)),
-            }
-            return Err(error);
-        }
-        self.clear_background_error();
-        // What failed since it was looked at found an error there, and told nobody.
-        self.check_mendable().inspect_err(|error| self.fail(error))?;
-        self.job_succeeded(Needs::Manifest, u64::MAX);
-        Ok(())
-    }
-
-    /// # Errors
-    /// What only a reopening mends.
-    fn check_mendable(&self) -> Result<()> {
-        self.logs.check()?;
-        if self.pipeline.is_broken() {
-            return Err(Error::read_only("a write failed after it was numbered; close and reopen the database"));
-        }
-        Ok(())
-    }
-
-    /// Tries at once whatever lacks space; see [`Db::resume`](crate::Db::resume).
-    pub(crate) fn resume(&self) -> Result<()> {
-        if self.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
-        self.mend()?;
-        let jobs = [Needs::Flush, Needs::Compaction];
-        jobs.iter().for_each(|needs| self.space.try_now(*needs));
-        self.wake_all();
-        self.upkeep.raise();
-        let inline = self.context.vfs.runs_inline();
-        self.wait_until(|state| {
-            jobs.iter().try_for_each(|needs| self.space.check(*needs))?;
-            self.end_idle_lacks(state);
-            Ok(inline || !self.space.any())
-        })
-    }
-
     /// As [`check_writable`](Self::check_writable), for a write: where no thread does, it looks itself whether there is room.
     pub(crate) fn check_takes_writes(&self) -> Result<()> {
         let refused = match self.check_writable() {
@@ -353,16 +272,34 @@ impl Core {
         if !self.context.vfs.runs_inline() {
             return Err(refused);
         }
-        self.look_for_space(false);
+        self.drive(); // which looks
         self.check_writable()
     }
 
-    fn room_for_manifest(&self) -> Room {
+    pub(crate) fn room_for_manifest(&self) -> Room {
         Room { needed_bytes: MANIFEST_BYTES, free_bytes: self.free_bytes() }
     }
 
-    fn free_bytes(&self) -> Option<u64> {
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
         self.context.vfs.free_bytes(&self.context.dir)
+    }
+
+    /// For whoever waits for a flush: no use where none begins.
+    pub(crate) fn is_done_or_lacks_space(&self, is_done: bool) -> Result<bool> {
+        if !is_done {
+            self.space.check(Needs::Flush)?;
+        }
+        Ok(is_done)
+    }
+
+    /// What follows a job, whoever ran it, that might have written `needed_bytes`.
+    pub(crate) fn end_job(&self, needs: Needs, needed_bytes: u64, result: &Result<()>) {
+        match result {
+            Ok(()) => self.job_succeeded(needs, needed_bytes),
+            Err(error) => self.job_failed(needs, error, needed_bytes),
+        }
+        self.state_changed.notify_all();
+        self.upkeep.raise(); // what waited for tables that the job had
     }
 }
 

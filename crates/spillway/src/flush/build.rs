@@ -32,13 +32,13 @@ pub(crate) type Built = Option<BuiltTable>;
 ///
 /// # Errors
 /// The file system's; nothing is left behind then.
-pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSnapshots) -> Result<Built> {
+pub(crate) fn build(plan: &FlushPlan, context: &Context, snapshots: &CapturedSnapshots) -> Result<Built> {
     let start = context.vfs.now();
     // Sealed, they can be told no more; and a crash may come before the table counts.
     plan.entries.iter().for_each(|entry| entry.mark_complete(plan.through));
-    let built = match convert(context, plan) {
+    let built = match convert(plan, context) {
         Some(table) => Some(table),
-        None => rewrite::run(context, plan, snapshots)?.map(BuiltTable::rewritten),
+        None => rewrite::run(plan, context, snapshots)?.map(BuiltTable::rewritten),
     };
     let micros = context.vfs.now().saturating_sub(start).as_micros() as u64;
     record(&context.statistics, Histogram::FlushTime, micros);
@@ -54,7 +54,7 @@ pub(crate) fn build(context: &Context, plan: &FlushPlan, snapshots: &CapturedSna
 }
 
 /// Counts what was made of a plan, once nothing beside it can have it made anew.
-pub(crate) fn note_built(context: &Context, plan: &FlushPlan, built: &Built) {
+pub(crate) fn note_built(plan: &FlushPlan, context: &Context, built: &Built) {
     let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
     let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
     tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
@@ -77,13 +77,13 @@ pub(crate) fn leaves_values(plan: &FlushPlan) -> bool {
 
 /// `None` where the plan is to be rewritten: from the start, or because its conversion failed and was undone. Its logs are
 /// there still (F1, F2): whatever the failure was, nothing has relied on what it left.
-fn convert(context: &Context, plan: &FlushPlan) -> Option<BuiltTable> {
+fn convert(plan: &FlushPlan, context: &Context) -> Option<BuiltTable> {
     let [entry] = plan.entries.as_slice() else { return None };
     let (memtable, conversion) = (entry.as_memtable()?, entry.conversion()?);
     if memtable.entries() == 0 {
         return None;
     }
-    match convert::run(context, plan, memtable, conversion) {
+    match convert::run(plan, context, memtable, conversion) {
         Ok(table) => Some(table),
         Err(error) => {
             note::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");

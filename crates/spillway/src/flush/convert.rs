@@ -35,8 +35,8 @@ use crate::wal::value_logs::ValueLogs;
 /// # Errors
 /// Whatever kept it from becoming one; the memtable is as it was, sealed.
 pub(crate) fn run(
-    context: &Context,
     plan: &FlushPlan,
+    context: &Context,
     memtable: &Arc<dyn Memtable>,
     conversion: Conversion,
 ) -> Result<BuiltTable> {

@@ -15,14 +15,19 @@ use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::core::install::Change;
+use crate::core::install::Installer;
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
-use crate::flush::job::{FlushPlan, memtable_bytes};
+use crate::flush::job::FlushPlan;
+use crate::ingest::link::Linker;
+use crate::queue::Memtables;
+use crate::queue::due::memtable_bytes;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::Charge;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::table_file::FileMeta;
+use crate::wal::roll::Wal;
 
 /// Runs whose memtables hold less are all built on the thread that wants them: handing one over costs more.
 const HANDED_OVER_BYTES_MIN: usize = 256 << 10;
@@ -39,7 +44,20 @@ impl Written {
     }
 }
 
-impl Core {
+/// Writes what families have sealed into tables.
+pub(crate) struct Flusher {
+    pub core: Arc<Core>,
+    pub installer: Arc<Installer>,
+    pub memtables: Arc<Memtables>,
+    pub wal: Arc<Wal>,
+    pub linker: Arc<Linker>,
+}
+
+impl Flusher {
+    pub fn new(memtables: Arc<Memtables>, wal: Arc<Wal>, linker: Arc<Linker>) -> Arc<Self> {
+        Arc::new(Flusher { core: wal.core.clone(), installer: wal.installer.clone(), memtables, wal, linker })
+    }
+
     /// Runs plans of different families to their end.
     ///
     /// # Errors
@@ -49,7 +67,7 @@ impl Core {
         // What a damaged image holds may make the caller's code panic.
         let result = caught("a flush", || self.flush(&plans)).map_err(|error| self.without_images(error, &plans));
         let families: Vec<Arc<Family>> = plans.iter().map(|plan| plan.family.clone()).collect();
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         state.flushes_running -= plans.len();
         for family in &families {
             if let Some(family) = state.families.get_mut(&family.id()) {
@@ -63,7 +81,7 @@ impl Core {
         if result.is_ok() {
             charges.iter().for_each(|charge| charge.left_queue());
         }
-        if let Err(error) = self.leave_flushed_log(self.context.options.log_file_bytes / 2) {
+        if let Err(error) = self.wal.leave_flushed_log(self.core.context.options.log_file_bytes / 2) {
             note::warn!(%error, "the log goes on, though all of it is in tables");
         }
         if families.iter().all(|family| family.is_dropped()) { Ok(()) } else { result }
@@ -72,27 +90,27 @@ impl Core {
     fn flush(&self, plans: &[Arc<FlushPlan>]) -> Result<()> {
         for plan in plans {
             // Writers that were noted to the memtables before the switch may still be inserting; they end by themselves.
-            self.pipeline.wait_visible(plan.through)?;
-            self.context.notify(&Event::FlushBegin { family: plan.family.name().to_owned() });
+            self.core.pipeline.wait_visible(plan.through)?;
+            self.core.context.notify(&Event::FlushBegin { family: plan.family.name().to_owned() });
         }
         let entries = plans.iter().flat_map(|plan| &plan.entries);
         let logged = entries.map(|entry| entry.logged_through()).max().unwrap_or(0);
-        self.pipeline.wait_published(logged)?;
-        let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        self.core.pipeline.wait_published(logged)?;
+        let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         let rewrites = rewrites_of(plans);
         let is_missed = !self.leaves_nothing_behind(plans);
         let wants_log = is_missed && rewrites.iter().any(|plan| needs_synced_log(plan));
-        if (wants_log || rewrites.iter().any(|plan| leaves_values(plan))) && !self.logs.is_synced_through(logged) {
+        if (wants_log || rewrites.iter().any(|plan| leaves_values(plan))) && !self.core.logs.is_synced_through(logged) {
             self.sync_beside(logged);
         }
-        let start = self.context.vfs.now();
+        let start = self.core.context.vfs.now();
         let tables = self.build_tables(plans, rewrites, &snapshots)?;
         // No table is durable ahead of a log that is missed without it, or that its values lie in (F1). What was logged
         // later is left to be written back in its own time.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
         let refers = tables.iter().flatten().any(BuiltTable::relies_on_logs);
         if is_missed && has_synced || refers || plans.iter().any(|plan| plan.has_ingests()) {
-            self.logs.sync_through(logged, || logged)?;
+            self.core.logs.sync_through(logged, || logged)?;
         }
         let mut tables = tables.into_iter();
         let written = plans.iter().map(|plan| {
@@ -104,7 +122,7 @@ impl Core {
         self.install_flushes(&rewrites)?;
         rewrites.iter().for_each(|written| self.tell_flushed(written, &[], start));
         for written in &links {
-            match self.link(&written.plan, &written.metas(), &snapshots) {
+            match self.linker.link(&written.plan, &written.metas(), &snapshots) {
                 Err(_) if written.plan.family.is_dropped() => {}
                 linked => self.tell_flushed(written, &linked?, start),
             }
@@ -119,31 +137,31 @@ impl Core {
         rewrites: Vec<Arc<FlushPlan>>,
         snapshots: &CapturedSnapshots,
     ) -> Result<Vec<Built>> {
-        let built = self.with_all_space(|| build_all(&self.context, &rewrites, snapshots));
+        let built = self.core.removals.with_all_space(|| build_all(&self.core.context, &rewrites, snapshots));
         let (rewrites, tables) = match built {
             // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
             Err(error) if link_what_was_merged(plans) => {
                 note::warn!(%error, "small ingests could not be written into tables; theirs are linked");
                 let rewrites = rewrites_of(plans);
-                let tables = build_all(&self.context, &rewrites, snapshots)?;
+                let tables = build_all(&self.core.context, &rewrites, snapshots)?;
                 (rewrites, tables)
             }
             built => (rewrites, built?),
         };
-        rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(&self.context, plan, built));
+        rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(plan, &self.core.context, built));
         Ok(tables)
     }
 
     /// Tells listeners of a plan that counts; `placed` is of the tables that it linked.
     fn tell_flushed(&self, Written { plan, tables }: &Written, placed: &[Event], start: Duration) {
-        let merged = if plan.family.is_dropped() { Vec::new() } else { self.note_merged(plan) };
-        placed.iter().chain(&merged).for_each(|event| self.context.notify(event));
-        let duration_us = self.context.vfs.now().saturating_sub(start).as_micros() as u64;
+        let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.note_merged(plan) };
+        placed.iter().chain(&merged).for_each(|event| self.core.context.notify(event));
+        let duration_us = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         for table in tables.iter().flatten() {
             let (family, way) = (plan.family.name().to_owned(), table.way);
             let (number, bytes) = (table.meta.number, table.meta.file_bytes);
             note::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
-            self.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+            self.core.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
         }
     }
 
@@ -155,12 +173,12 @@ impl Core {
             return error;
         }
         let images: Vec<FileNumber> = {
-            let state = self.state.lock();
+            let state = self.core.state.lock();
             let queued = state.families.values().flat_map(|family| &family.queue);
             queued.filter_map(|entry| entry.image_number()).collect()
         };
         for number in images {
-            if let Err(error) = self.context.vfs.remove_file(&self.path_of(FileType::MemtableImage, number)) {
+            if let Err(error) = self.core.context.vfs.remove_file(&self.core.path_of(FileType::MemtableImage, number)) {
                 note::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
                 return error;
             }
@@ -173,7 +191,7 @@ impl Core {
     /// hold more of it.
     fn leaves_nothing_behind(&self, plans: &[Arc<FlushPlan>]) -> bool {
         let through = plans.iter().map(|plan| plan.through).max().unwrap_or(SeqNo::ZERO);
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         state.families.values().all(|family| {
             let plan = plans.iter().find(|plan| plan.family.id() == family.family.id());
             let flushed = plan.map_or(&[][..], |plan| &plan.entries);
@@ -184,8 +202,8 @@ impl Core {
     /// Has the logs synced through a published position while tables are built. Whether that was done, or failed, shows
     /// when it is asked for after them.
     fn sync_beside(&self, logged: LogPosition) {
-        let logs = self.logs.clone();
-        self.context.tasks.run(Box::new(move || {
+        let logs = self.core.logs.clone();
+        self.core.context.tasks.run(Box::new(move || {
             if let Err(error) = logs.sync_through(logged, || logged) {
                 note::warn!(%error, "a log could not be synced"); // sticky: told to whoever syncs next (D4)
             }
@@ -196,13 +214,13 @@ impl Core {
         if flushes.is_empty() {
             return Ok(());
         }
-        let installed = self.install_all(flushes.iter().map(change_of).collect())?;
+        let installed = self.installer.install_all(flushes.iter().map(change_of).collect())?;
         for (Written { plan, tables }, installed) in flushes.iter().zip(installed) {
             if installed {
                 tables.iter().flatten().for_each(|table| table.installed(plan));
                 continue;
             }
-            self.context.discard_tables(tables.iter().flatten().map(|table| &table.meta));
+            self.core.context.discard_tables(tables.iter().flatten().map(|table| &table.meta));
             if !plan.family.is_dropped() {
                 return Err(Error::corruption("a flush's memtables left their queue while it ran"));
             }
@@ -253,7 +271,7 @@ enum Stage {
 /// Builds the tables of all plans, none of which links anything, on this thread and on those that are idle.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
-        return Ok(vec![caught("a flush", || build(context, plan, snapshots))?]);
+        return Ok(vec![caught("a flush", || build(plan, context, snapshots))?]);
     }
     let builds: Vec<Arc<Build>> = plans.iter().map(|plan| Arc::new(Build::new(plan.clone()))).collect();
     let is_worth_it = |build: &&Arc<Build>| memtable_bytes(&build.plan.entries) >= HANDED_OVER_BYTES_MIN;
@@ -283,7 +301,7 @@ impl Build {
             *stage = Stage::Claimed;
         }
         // Whoever waits for it is told in any case.
-        self.end(caught("a flush", || build(context, &self.plan, snapshots)));
+        self.end(caught("a flush", || build(&self.plan, context, snapshots)));
     }
 
     /// The result, once; waits for whoever builds it.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use base::{FamilyId, SeqNo};
 
 use crate::core::family::Family;
-use crate::core::{Core, FamilyState, State};
+use crate::core::{FamilyState, State};
+use crate::queue::due::{excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
+use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
 /// Ingests that are linked at once, at the most, and entries of a flush that has any: where all their tables end in level 0,
@@ -54,6 +56,11 @@ impl FlushPlan {
     /// The ingests whose tables are linked.
     pub fn linked(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.ingests().filter(|ingest| !ingest.is_merged())
+    }
+
+    /// The handles under which the tables of linked ingests were read in the queue.
+    pub fn handles(&self) -> Vec<Arc<TableFile>> {
+        self.linked().flat_map(QueuedIngest::files).cloned().collect()
     }
 
     /// The ingests that are written into tables.
@@ -145,90 +152,32 @@ fn runs_to_flush(
     }
 }
 
-/// Tables that a queue will become, the tables of one linked ingest counted as one. Memtables are taken for merged with what
-/// is beside them.
-pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
-    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_linked) { run.len() } else { 1 };
-    queue.chunk_by(|a, b| is_linked(a) == is_linked(b)).map(of_run).sum()
-}
-
-/// What the entries that are no ingests hold: of a memtable, what was reserved in it.
-pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
-    let bytes = |entry: &Arc<dyn Flushable>| match entry.as_memtable() {
-        Some(memtable) => memtable.reserved_bytes(),
-        None => entry.memory_bytes(),
-    };
-    entries.iter().filter(|entry| !is_ingest(entry)).map(bytes).sum()
-}
-
-/// Whether the entry becomes a table as it is, and leaves the queue in a flush of its own.
-fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
-    entry.conversion().is_some()
-}
-
-pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
-    entry.as_ingest().is_some()
-}
-
-/// Whether the entry's tables are linked; of all others tables are made.
-pub(crate) fn is_linked(entry: &Arc<dyn Flushable>) -> bool {
-    entry.as_ingest().is_some_and(|ingest| !ingest.is_merged())
-}
-
-fn excises(entry: &Arc<dyn Flushable>) -> bool {
-    entry.as_ingest().is_some_and(QueuedIngest::has_excise)
-}
-
-/// Whether its committer takes the entry out of the queue, and nothing above it leaves before.
-fn is_held(entry: &Arc<dyn Flushable>) -> bool {
-    entry.as_ingest().is_some_and(QueuedIngest::is_held)
-}
-
-impl Core {
+impl State {
     /// The next flush: of the family whose oldest sealed entry is oldest.
-    pub(crate) fn pick_flush(&self, state: &mut State) -> Option<FlushPlan> {
+    pub(crate) fn pick_flush(&mut self) -> Option<FlushPlan> {
         let oldest = |family: &FamilyState| family.queue.last().map(|entry| entry.created_at());
-        let due = state.families.values().filter(|family| !family.flushing && wants_flush(family));
+        let due = self.families.values().filter(|family| !family.flushing && family.wants_flush());
         let family = due.min_by_key(|family| oldest(family))?;
         let entries = runs_to_flush(&family.queue, |memtables| {
-            memtables.len() >= merged_at_least(family) || memtables.iter().any(|entry| is_waited_for(family, entry))
+            memtables.len() >= family.merged_at_least() || memtables.iter().any(|entry| family.is_waited_for(entry))
         });
         let id = family.family.id();
-        self.begin_flush(state, id, entries)
+        self.begin_flush(id, entries)
     }
 
     /// Takes on the flush of what a family has sealed, as far as it leaves the queue the same way. Nobody else may be flushing it.
-    pub(crate) fn plan_flush(&self, state: &mut State, id: FamilyId) -> Option<FlushPlan> {
-        let entries = next_to_flush(&state.families.get(&id)?.queue);
-        self.begin_flush(state, id, entries)
+    pub(crate) fn plan_flush(&mut self, id: FamilyId) -> Option<FlushPlan> {
+        let entries = next_to_flush(&self.families.get(&id)?.queue);
+        self.begin_flush(id, entries)
     }
 
-    fn begin_flush(&self, state: &mut State, id: FamilyId, entries: Vec<Arc<dyn Flushable>>) -> Option<FlushPlan> {
-        let family = state.families.get_mut(&id)?;
+    fn begin_flush(&mut self, id: FamilyId, entries: Vec<Arc<dyn Flushable>>) -> Option<FlushPlan> {
+        let family = self.families.get_mut(&id)?;
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
         let plan = FlushPlan::new(family, entries)?;
         family.flushing = true;
         family.joined_at = None;
-        state.flushes_running += 1;
+        self.flushes_running += 1;
         Some(plan)
     }
-}
-
-/// Whether a family has something to flush: enough sealed entries, an ingest that waits no longer, or any that somebody
-/// waits for.
-pub(crate) fn wants_flush(family: &FamilyState) -> bool {
-    let Some(oldest) = family.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
-    family.queue.iter().any(|entry| is_waited_for(family, entry))
-        || ((is_ingest(oldest) || family.queue.len() >= merged_at_least(family)) && !family.flush_can_wait())
-}
-
-/// So many memtables are merged into one table, where nobody waits for fewer.
-fn merged_at_least(family: &FamilyState) -> usize {
-    family.family.options().min_write_buffer_number_to_merge
-}
-
-fn is_waited_for(family: &FamilyState, entry: &Arc<dyn Flushable>) -> bool {
-    let wanted = family.flush_wanted_through;
-    // The second is for those that no write was noted to: only their memory can be waited for.
-    entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod build;
 pub(crate) mod convert;
+mod eager;
 pub(crate) mod group;
+mod hand;
 pub(crate) mod job;
-pub(crate) mod later;
-pub(crate) mod progress;
 pub(crate) mod rewrite;

@@ -21,7 +21,7 @@ use crate::version::table_file::FileMeta;
 ///
 /// # Errors
 /// The file system's; nothing is left behind then.
-pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
+pub(crate) fn run(plan: &FlushPlan, context: &Context, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
     for memtable in plan.entries.iter().filter_map(|entry| entry.as_memtable()) {
         memtable.seal();
     }
@@ -36,30 +36,30 @@ pub(crate) fn run(context: &Context, plan: &FlushPlan, captured: &CapturedSnapsh
     }
     match cursors.len() {
         // One memtable passes through without a heap.
-        1 => write(context, plan, captured, (cursors.swap_remove(0), tombstones)),
+        1 => write(plan, context, captured, (cursors.swap_remove(0), tombstones)),
         _ => {
             let merged = MergingCursor::new(plan.family.order().clone(), cursors);
-            write(context, plan, captured, (merged, tombstones))
+            write(plan, context, captured, (merged, tombstones))
         }
     }
 }
 
 /// Writes a table that holds one range tombstone and nothing else.
 pub(crate) fn write_tombstone(
-    context: &Context,
     plan: &FlushPlan,
+    context: &Context,
     captured: &CapturedSnapshots,
     tombstone: RangeTombstone,
 ) -> Result<Option<FileMeta>> {
     let order = plan.family.order();
     let tombstones = Arc::new(FragmentedTombstones::build(order.user.clone(), vec![tombstone]));
     let nothing = MergingCursor::<Box<dyn Cursor>>::new(order.clone(), Vec::new());
-    write(context, plan, captured, (nothing, vec![tombstones]))
+    write(plan, context, captured, (nothing, vec![tombstones]))
 }
 
 fn write<C: Cursor>(
-    context: &Context,
     plan: &FlushPlan,
+    context: &Context,
     captured: &CapturedSnapshots,
     (input, tombstones): (C, Vec<Arc<FragmentedTombstones>>),
 ) -> Result<Option<FileMeta>> {

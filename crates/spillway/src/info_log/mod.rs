@@ -17,7 +17,6 @@ use vfs::Vfs;
 
 use crate::background::caught::caught_panic;
 use crate::background::{Signal, as_away};
-use crate::core::context::Context;
 use crate::info_log::file::LogFile;
 use crate::info_log::line::{Line, thread_number};
 
@@ -154,23 +153,17 @@ pub(crate) struct Noting<'a> {
     log: &'a InfoLog,
 }
 
+impl<'a> Noting<'a> {
+    pub(crate) fn new(scope: note::Scope, log: &'a InfoLog) -> Self {
+        Noting { scope: Some(scope), log }
+    }
+}
+
 impl Drop for Noting<'_> {
     fn drop(&mut self) {
         drop(self.scope.take());
         if self.log.writer.get().is_none() {
             self.log.write_out();
         }
-    }
-}
-
-impl Context {
-    /// For calls, and for threads of the database. Not under a lock: where there is no upkeep thread, its end writes.
-    pub(crate) fn noting(&self) -> Noting<'_> {
-        Noting { scope: Some(self.note_scope()), log: &self.info_log }
-    }
-
-    /// The same under locks: somebody else writes.
-    pub(crate) fn note_scope(&self) -> note::Scope {
-        note::within(Some(self.info_log.clone()))
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
-use super::placement::overlapping;
 use super::prepare::PreparedIngest;
+use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Change;
-use crate::core::{Core, FamilyState};
+use crate::ingest::levels::Placer;
 use crate::queue::ingest_record::{FamilyIngest, numbered};
 use crate::version::edit::VersionEdit;
 use crate::version::span::Span;
@@ -35,24 +35,24 @@ impl Drop for Reserved<'_> {
     }
 }
 
-impl Core {
+impl Placer {
     /// Puts prepared tables into the last levels of their families, all at once.
     ///
     /// # Errors
     /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. `Closed`: a family was dropped
     /// meanwhile. Nothing was done then.
     pub(super) fn place_behind(&self, prepared: &mut PreparedIngest) -> Result<()> {
-        let mut reserved = Reserved { core: self, places: Vec::new() };
+        let mut reserved = Reserved { core: &self.core, places: Vec::new() };
         for (family, share) in prepared.shares() {
             let id = self.reserve_behind(family, share)?;
             reserved.places.push((family.clone(), id));
         }
         // What is visible now may have been seen beside the tables: it is in the history that holds them (D2).
-        let published = self.pipeline.published_log();
-        self.logs.sync_through(published, || published).inspect_err(|e| self.fail(e))?;
+        let published = self.core.pipeline.published_log();
+        self.core.logs.sync_through(published, || published).inspect_err(|e| self.core.fail(e))?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
         // Once it is being written the MANIFEST may name them, whatever error comes.
-        if !self.install_all_or_none(changes, &mut || prepared.keep())? {
+        if !self.installer.install_all_or_none(changes, &mut || prepared.keep())? {
             return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
         }
         drop(reserved);
@@ -64,7 +64,7 @@ impl Core {
         for (family, share) in prepared.shares() {
             let levels = family.options().num_levels;
             for table in share.layers.iter().flatten() {
-                self.context.notify(&self.note_placed(family, (levels - 1, levels), &table.meta));
+                self.core.context.notify(&self.linker.note_placed(family, (levels - 1, levels), &table.meta));
             }
         }
     }
@@ -77,13 +77,13 @@ impl Core {
         let [layer] = share.layers.as_slice() else { return refused("the ingested files overlap each other") };
         let spans: Vec<Span> = layer.iter().map(|table| Span::of_file(&table.meta)).collect();
         let order = &family.order().user;
-        let mut state = self.state.lock();
-        let state = self.family_state(&mut state, family.id())?;
+        let mut state = self.core.state.lock();
+        let state = self.core.family_state(&mut state, family.id())?;
         let last = state.version.num_levels() - 1;
-        if spans.iter().any(|span| overlapping(&state.version, last, span).next().is_some()) {
+        if spans.iter().any(|span| state.version.overlapping_span(last, span).next().is_some()) {
             return refused("a table of the last level overlaps them");
         }
-        if has_zeros_above(state, last) {
+        if state.version.has_zeros_above(last) {
             return refused("compactions made entries final before allow_ingest_behind was set; compact them first");
         }
         if spans.iter().any(|span| state.compactions.writes_into(order, last, span)) {
@@ -94,11 +94,6 @@ impl Core {
         }
         Ok(state.compactions.reserve(spans.into_iter().map(|span| (last, span)).collect()))
     }
-}
-
-/// Whether a level above the last may hold entries of number 0, which what comes from behind has.
-fn has_zeros_above(family: &FamilyState, last: usize) -> bool {
-    (0..last).flat_map(|level| family.version.level(level)).any(|file| file.meta.smallest_seq == SeqNo::ZERO)
 }
 
 /// RocksDB's, too. With none, the next open would take the MANIFEST for an old RocksDB's, and order level 0 by its numbers.
@@ -160,7 +155,7 @@ mod tests {
         let vfs = FaultVfs::new(MemoryVfs::new(1));
         let (db, prepared) = prepared(&vfs);
         assert_eq!(tables(&vfs), 1);
-        *db.core().manifest.lock() = None; // as a close leaves it
+        *db.engine().installer.manifest.lock() = None; // as a close leaves it
         let error = db.commit_ingest(prepared).expect_err("closed");
         assert_eq!((error.kind(), tables(&vfs)), (ErrorKind::Closed, 0), "{error}");
     }

@@ -19,7 +19,8 @@ use super::report::IngestReport;
 use super::way::{Flushes, Way};
 use crate::commit::admission::Waiter;
 use crate::commit::batch::{self, WriteBatch};
-use crate::commit::commit::{Commit, Committed};
+use crate::commit::committer::Committer;
+use crate::commit::committer::{Commit, Committed};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::latch::LatchGuard;
 use crate::commit::options::WriteOptions;
@@ -27,8 +28,13 @@ use crate::commit::overlap::Coverage;
 use crate::commit::record::{MadeRecord, Record};
 use crate::core::Core;
 use crate::core::family::Family;
+use crate::flush::group::Flusher;
+use crate::ingest::levels::Placer;
+use crate::ingest::link::Linker;
+use crate::queue::Memtables;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::{IngestRecord, IngestShape};
+use crate::wal::roll::Wal;
 
 /// An ingest that is about to take numbers.
 struct Ingest {
@@ -46,7 +52,29 @@ struct AtOnce<'a> {
     held: HeldEntries<'a>,
 }
 
-impl Core {
+/// What an ingest passes through: prepare, make way, commit, place.
+pub(crate) struct Ingester {
+    pub(super) core: Arc<Core>,
+    pub(super) memtables: Arc<Memtables>,
+    wal: Arc<Wal>,
+    pub(super) committer: Arc<Committer>,
+    flusher: Arc<Flusher>,
+    placer: Placer,
+}
+
+impl Ingester {
+    pub fn new(committer: &Arc<Committer>, flusher: &Arc<Flusher>, linker: &Arc<Linker>) -> Self {
+        let (core, installer) = (committer.core.clone(), flusher.installer.clone());
+        Ingester {
+            memtables: committer.memtables.clone(),
+            wal: committer.wal.clone(),
+            committer: committer.clone(),
+            flusher: flusher.clone(),
+            placer: Placer::new(core.clone(), installer, linker.clone()),
+            core,
+        }
+    }
+
     /// Makes prepared tables part of the database, and with them what a batch writes: all of it or nothing, visible and
     /// durable when the call returns.
     ///
@@ -57,9 +85,9 @@ impl Core {
         mut prepared: PreparedIngest,
         batch: Option<&WriteBatch>,
     ) -> Result<IngestReport> {
-        self.check_writable()?;
-        let start = self.context.vfs.now();
-        prepared.check_made_for(&self.context)?;
+        self.core.check_writable()?;
+        let start = self.core.context.vfs.now();
+        prepared.check_made_for(&self.core.context)?;
         batch.map_or(Ok(()), WriteBatch::check_size)?;
         let batch = batch.filter(|batch| !batch.is_empty());
         if prepared.options.ingest_behind && batch.is_some() {
@@ -74,20 +102,21 @@ impl Core {
         }
         if prepared.options.ingest_behind {
             prepared.check_still_wanted()?;
-            self.place_behind(&mut prepared)?;
+            self.placer.place_behind(&mut prepared)?;
         } else {
             self.commit_numbered(&mut prepared, batch, &mut report)?;
         }
         prepared.remove_moved();
-        report.committed_in = self.context.vfs.now().saturating_sub(start);
+        report.committed_in = self.core.context.vfs.now().saturating_sub(start);
         self.tell_ingested(&prepared, &report);
-        self.drive_if_inline();
+        self.core.drive_if_inline();
         Ok(report)
     }
 
     fn commit_batch_alone(&self, batch: Option<&WriteBatch>, options: &IngestOptions) -> Result<IngestReport> {
         let Some(batch) = batch else { return Ok(IngestReport::default()) };
-        let last = self.write(batch, &WriteOptions { sync: true, ..writing(options) })?;
+        let written = self.committer.write(batch, &WriteOptions { sync: true, ..options.as_write() })?;
+        let last = self.flusher.end_write(written)?;
         let first = SeqNo(last.0 + 1 - u64::from(batch.count()));
         Ok(IngestReport { first, last, ..IngestReport::default() })
     }
@@ -98,8 +127,8 @@ impl Core {
         batch: Option<&WriteBatch>,
         report: &mut IngestReport,
     ) -> Result<()> {
-        let start = self.context.vfs.now();
-        let since = |start: Duration| self.context.vfs.now().saturating_sub(start);
+        let start = self.core.context.vfs.now();
+        let since = |start: Duration| self.core.context.vfs.now().saturating_sub(start);
         self.wait_for_ingest_room(prepared)?;
         let ingest = self.ingest_of(prepared, batch)?;
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
@@ -110,7 +139,7 @@ impl Core {
         let mut commit = ingest.into_commit(at_once.is_some(), &prepared.options);
         let committed = self.commit_keeping(&mut commit, prepared);
         let families: Vec<FamilyId> = commit.flushables.iter().map(|flushable| flushable.family.id()).collect();
-        self.give_back_successors(&mut commit.flushables);
+        self.committer.give_back_successors(&mut commit.flushables);
         let lock = commit.lock;
         drop(commit);
         let committed = committed?;
@@ -122,40 +151,40 @@ impl Core {
         for (_, queued) in &entries {
             queued.layers(); // made here, where no lock is held
         }
-        let start = self.context.vfs.now();
-        self.sync_write(given.log_end)?;
+        let start = self.core.context.vfs.now();
+        self.wal.sync_write(given.log_end)?;
         report.synced_in = since(start);
         // Not before: a flush would want the same log synced, and be waited for.
-        if self.joined_wants_flush(families.iter().copied()) {
-            self.state_changed.notify_all();
+        if self.core.note_joined(families.iter().copied()) {
+            self.core.state_changed.notify_all();
         }
         if report.above > 0 || committed.begins_wait {
-            self.upkeep.raise_soon(); // for the next spare, and for when the wait is over
+            self.core.upkeep.raise_soon(); // for the next spare, and for when the wait is over
         }
-        prepared.write_numbers(SeqNo(given.before.0 + 1), shape).inspect_err(|e| self.fail(e))?;
+        prepared.write_numbers(SeqNo(given.before.0 + 1), shape).inspect_err(|e| self.core.fail(e))?;
         if let Some((held, gate)) = held {
-            let start = self.context.vfs.now();
-            let placed = self.give_levels(&held)?;
+            let start = self.core.context.vfs.now();
+            let placed = self.placer.give_levels(&held)?;
             report.placed_in = since(start);
             drop((held, gate)); // a listener that writes would wait for its own thread
-            placed.iter().for_each(|event| self.context.notify(event));
+            placed.iter().for_each(|event| self.core.context.notify(event));
         }
         Ok(())
     }
 
     /// Keeps the prepared tables from when the log may name them.
     fn commit_keeping<'a>(&'a self, commit: &mut Commit<'a>, prepared: &mut PreparedIngest) -> Result<Committed> {
-        let numbered = self.number(commit)?;
+        let numbered = self.committer.number(commit)?;
         prepared.keep();
-        self.apply(commit, numbered)
+        self.committer.apply(commit, numbered)
     }
 
     /// Back-pressure, before anything is locked or numbered.
     fn wait_for_ingest_room(&self, prepared: &PreparedIngest) -> Result<()> {
-        let options = writing(&prepared.options);
+        let options = prepared.options.as_write();
         // Its tables pass no memtable and take nothing of the writers' rate.
-        self.wait_for_debt(0, &options)?;
-        prepared.shares().iter().try_for_each(|(family, _)| self.wait_for_queue_room(family, &options))
+        self.committer.wait_for_debt(0, &options)?;
+        prepared.shares().iter().try_for_each(|(family, _)| self.memtables.wait_for_queue_room(family, &options))
     }
 
     fn ingest_of(&self, prepared: &PreparedIngest, batch: Option<&WriteBatch>) -> Result<Ingest> {
@@ -191,7 +220,7 @@ impl Core {
         numbers_before: u64,
         (flushables, options): (&mut Vec<NewFlushable>, &IngestOptions),
     ) -> Result<()> {
-        for of_batch in self.index_batch(batch, numbers_before, &writing(options))? {
+        for of_batch in self.committer.index_batch(batch, numbers_before, &options.as_write())? {
             match flushables.iter_mut().find(|flushable| flushable.family.id() == of_batch.family.id()) {
                 Some(flushable) => {
                     flushable.entries.extend(of_batch.entries);
@@ -203,7 +232,7 @@ impl Core {
         }
         // Here, where no gate and no latch keeps writers out.
         let mut above = flushables.iter_mut().filter(|flushable| flushable.coverage.is_none());
-        above.try_for_each(|flushable| self.make_successor(flushable))
+        above.try_for_each(|flushable| self.committer.make_successor(flushable))
     }
 
     /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
@@ -217,8 +246,8 @@ impl Core {
         };
         let covered: Vec<_> = ingest.entries.iter().map(coverage_of).collect();
         let way = self.make_way(&ingest.flushables, &covered, options)?;
-        let mut held = self.hold_entries(ingest.entries.clone())?;
-        self.check_levels(&mut held, options)?;
+        let mut held = self.placer.hold_entries(ingest.entries.clone())?;
+        self.placer.check_levels(&mut held, options)?;
         Ok(Some(AtOnce { way, held }))
     }
 }
@@ -245,11 +274,6 @@ fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Re
         payload.extend_from_slice(batch.body());
     }
     Ok(Record::Made(MadeRecord { kind: RecordKind::Ingest, payload, numbers }))
-}
-
-/// How a write would be admitted that may wait for no more than the ingest.
-fn writing(options: &IngestOptions) -> WriteOptions {
-    WriteOptions { no_slowdown: options.no_slowdown, ..WriteOptions::default() }
 }
 
 /// # Errors
@@ -314,10 +338,10 @@ mod tests {
         options.db.log_backing = LogBacking::Pwrite;
         let db = Db::open("/db", &options).expect("a new database");
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
-        let core = db.core();
-        let ingest = core.ingest_of(&prepared, None).expect("indexed");
+        let committer = &db.engine().committer;
+        let ingest = db.engine().ingester.ingest_of(&prepared, None).expect("indexed");
         let mut commit = ingest.into_commit(false, &IngestOptions::default());
-        let numbered = core.number(&mut commit).expect("nothing is in its way");
+        let numbered = committer.number(&mut commit).expect("nothing is in its way");
         prepared.keep();
         std::thread::scope(|scope| {
             let db = &db;
@@ -326,7 +350,7 @@ mod tests {
                 std::thread::yield_now(); // until the writer waits to be visible
             }
             faults.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Write).path("splog").nth(1));
-            assert!(core.apply(&mut commit, numbered).is_err(), "its record is not written");
+            assert!(committer.apply(&mut commit, numbered).is_err(), "its record is not written");
             let error = put.join().expect("no panic").expect_err("it would never be visible");
             assert!(matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Io), "{error}");
         });
@@ -343,7 +367,7 @@ mod tests {
         let fresh_of = |families: &[&Arc<Family>]| {
             let mut batch = WriteBatch::new();
             families.iter().for_each(|family| batch.put(family.id(), b"key", b"beside"));
-            let ingest = db.core().ingest_of(&prepared, Some(&batch)).expect("indexed");
+            let ingest = db.engine().ingester.ingest_of(&prepared, Some(&batch)).expect("indexed");
             ingest.flushables.iter().map(|flushable| flushable.successor.is_some()).collect::<Vec<_>>()
         };
         assert_eq!(fresh_of(&[&other]), [false, true]);

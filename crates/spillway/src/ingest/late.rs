@@ -9,46 +9,30 @@
 use std::sync::Arc;
 
 use base::note;
-use base::tombstone::RangeTombstone;
 use base::{FileNumber, Result};
 
-use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Change;
-use crate::read::snapshot::CapturedSnapshots;
+use crate::core::late_excise::LateExcise;
+use crate::ingest::link::Linker;
 use crate::version::edit::VersionEdit;
 use crate::version::excise::{self, ExcisePlan, ExciseSpan};
 
-#[derive(Clone, Debug)]
-pub(crate) struct LateExcise {
-    pub tombstone: RangeTombstone,
-    /// The table that holds it, and nothing else.
-    pub table: FileNumber,
-}
-
-impl LateExcise {
-    /// Whether everybody sees the excise, now and later.
-    fn is_due(&self, CapturedSnapshots { snapshots, visible }: &CapturedSnapshots) -> bool {
-        let seq = self.tombstone.seq;
-        *visible >= seq && snapshots.first().is_none_or(|oldest| *oldest >= seq)
-    }
-}
-
-impl Core {
+impl Linker {
     /// Has an excise taken out of the tables once no snapshot is older. Its tombstone is in a table.
     pub(super) fn excise_later(&self, family: &Family, late: LateExcise) {
-        let (seq, upkeep) = (late.tombstone.seq, self.upkeep.clone());
-        let mut state = self.state.lock();
+        let (seq, upkeep) = (late.tombstone.seq, self.core.upkeep.clone());
+        let mut state = self.core.state.lock();
         let Some(family) = state.families.get_mut(&family.id()) else { return };
         family.late_excises.push(late);
         drop(state);
-        self.snapshots.when_past(seq, move || upkeep.raise());
+        self.core.snapshots.when_past(seq, move || upkeep.raise());
     }
 
     /// Does one of the excises that waited for snapshots which are gone: false where there is none. A background job; upkeep,
     /// which has more to do, is raised by its edit, and comes back for the next.
     pub(crate) fn excise_what_waited(&self) -> bool {
-        if self.read_only || self.is_closing() || self.background_error().is_some() {
+        if self.core.read_only || self.core.is_closing() || self.core.background_error().is_some() {
             return false;
         }
         let Some((family, late)) = self.due_excise() else { return false };
@@ -61,11 +45,11 @@ impl Core {
 
     /// Forgets those before it whose tombstones' tables are gone.
     fn due_excise(&self) -> Option<(Arc<Family>, LateExcise)> {
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         if state.families.values().all(|family| family.late_excises.is_empty()) {
             return None;
         }
-        let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         state.families.values_mut().find_map(|family| {
             // What comes in from behind is to be hidden, too, whenever it comes.
             let is_kept = family.family.options().cf_allow_ingest_behind;
@@ -80,17 +64,18 @@ impl Core {
 
     /// False where a compaction was faster: it is looked at again then.
     fn excise_late(&self, family: &Arc<Family>, late: &LateExcise) -> Result<bool> {
-        let version = self.state.lock().families.get(&family.id()).map(|family| family.version.clone());
+        let version = self.core.state.lock().families.get(&family.id()).map(|family| family.version.clone());
         let Some(version) = version else { return Ok(false) };
         let Some((level, _)) = version.file(late.table) else { return Ok(false) };
         let span = ExciseSpan { start: &late.tombstone.start, end: &late.tombstone.end };
-        let next = &mut || self.context.numbers.take();
+        let next = &mut || self.core.context.numbers.take();
         let mut plan: ExcisePlan = excise::plan_below(&version, (level, late.table), span, next)?;
         plan.deleted.push((level, late.table)); // what it hid is gone
         let inputs = plan.deleted.clone();
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);
-        let done = self.install(Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] })?;
+        let done =
+            self.installer.install(Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] })?;
         if done {
             self.forget_excise(family, late.table);
         }
@@ -98,9 +83,9 @@ impl Core {
     }
 
     fn forget_excise(&self, family: &Family, table: FileNumber) {
-        if let Some(family) = self.state.lock().families.get_mut(&family.id()) {
+        if let Some(family) = self.core.state.lock().families.get_mut(&family.id()) {
             family.late_excises.retain(|late| late.table != table);
         }
-        self.upkeep.raise(); // for the next
+        self.core.upkeep.raise(); // for the next
     }
 }

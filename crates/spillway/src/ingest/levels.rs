@@ -13,7 +13,9 @@ use super::way::needs_number;
 use crate::compaction::compacted_levels;
 use crate::core::Core;
 use crate::core::family::Family;
+use crate::core::install::Installer;
 use crate::flush::job::FlushPlan;
+use crate::ingest::link::Linker;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::FamilyIngest;
@@ -45,19 +47,30 @@ impl Drop for HeldEntries<'_> {
     }
 }
 
-impl Core {
+/// Gives tables their levels within the call that ingests them.
+pub(crate) struct Placer {
+    pub(super) core: Arc<Core>,
+    pub(super) installer: Arc<Installer>,
+    pub(super) linker: Arc<Linker>,
+}
+
+impl Placer {
+    pub fn new(core: Arc<Core>, installer: Arc<Installer>, linker: Arc<Linker>) -> Self {
+        Placer { core, installer, linker }
+    }
+
     /// Keeps entries that are about to join for [`give_levels`](Self::give_levels).
     ///
     /// # Errors
     /// `Closed`.
     pub(super) fn hold_entries(&self, entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>) -> Result<HeldEntries<'_>> {
-        let mut state = self.state.lock();
-        if self.is_closing() {
+        let mut state = self.core.state.lock();
+        if self.core.is_closing() {
             return Err(Error::closed("the database is closed"));
         }
         state.flushes_running += 1;
         entries.iter().for_each(|(_, entry)| entry.hold());
-        Ok(HeldEntries { core: self, entries, reservations: Vec::new() })
+        Ok(HeldEntries { core: &self.core, entries, reservations: Vec::new() })
     }
 
     /// Gives the tables of entries that joined their levels. Every log is synced through their numbers (F1), and nothing
@@ -67,7 +80,7 @@ impl Core {
     /// As those of a flush, but for a lack of space: the ingest itself stands, in the queue, and a flush gives its tables
     /// their levels when there is room.
     pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<Vec<Event>> {
-        let snapshots = self.snapshots.capture(|| self.pipeline.visible());
+        let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         let mut events = Vec::new();
         let placed = held.entries.iter().try_for_each(|(family, entry)| {
             let plan = FlushPlan {
@@ -76,12 +89,12 @@ impl Core {
                 through: entry.largest_seq().unwrap_or(SeqNo::ZERO),
                 entries: vec![entry.clone()],
             };
-            match self.link(&plan, &[], &snapshots) {
+            match self.linker.link(&plan, &[], &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),
                 linked => linked.map(|placed| events.extend(placed)),
             }
         });
-        self.release_logs();
+        self.installer.release_logs();
         match placed {
             Ok(()) => Ok(events),
             Err(error) => {
@@ -90,7 +103,7 @@ impl Core {
                     note::warn!(%error, "a flush does it when there is room");
                     return Ok(events);
                 }
-                self.fail(&error);
+                self.core.fail(&error);
                 Err(error)
             }
         }
@@ -119,7 +132,7 @@ impl Core {
         if share.layers.len() > 1 {
             return Err(needs_number("the ingested files overlap each other"));
         }
-        if options.snapshot_consistency && self.snapshots.count() > 0 {
+        if options.snapshot_consistency && self.core.snapshots.count() > 0 {
             return Err(needs_number("there are snapshots that must not see the ingest"));
         }
         let (order, view) = (&family.order().user, family.view_full());
@@ -141,8 +154,8 @@ impl Core {
         let probe = TableProbe::of_ingest(family.order().user.clone(), options);
         for _ in 0..ATTEMPTS_MAX {
             let (version, taken) = {
-                let mut state = self.state.lock();
-                let family = self.family_state(&mut state, family.id())?;
+                let mut state = self.core.state.lock();
+                let family = self.core.family_state(&mut state, family.id())?;
                 (family.version.clone(), family.compactions.places_taken(&[]))
             };
             let mut placement = Placement::new(&version, &family_options, &taken);
@@ -154,8 +167,8 @@ impl Core {
             if let Some(higher) = placed.iter().find(|placed| placed.level != last) {
                 return Err(not_bottommost(family, higher.level, last));
             }
-            let mut state = self.state.lock();
-            let family = self.family_state(&mut state, family.id())?;
+            let mut state = self.core.state.lock();
+            let family = self.core.family_state(&mut state, family.id())?;
             let now = family.compactions.places_taken(&[]);
             let is_same = Arc::ptr_eq(&version, &family.version) && now == taken;
             if is_same || Placement::still_holds(&placed, &[], &family.version, &now) {

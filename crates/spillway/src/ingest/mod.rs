@@ -4,7 +4,6 @@
 //! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after. The other
 //! modes, which keep writers out for a while (`way`), end in the same queue and the same link.
 
-mod api;
 mod behind;
 mod bring;
 mod commit;
@@ -24,6 +23,7 @@ pub mod table_writer;
 mod way;
 
 pub use crate::commit::ingest_waits::IngestWaitReport;
+pub(crate) use commit::Ingester;
 pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;
 pub use progress::IngestProgress;

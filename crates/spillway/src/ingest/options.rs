@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
+use crate::commit::options::WriteOptions;
 use crate::core::family::Family;
 
 /// Which of the ways an ingest takes.
@@ -89,6 +90,11 @@ impl Default for IngestOptions {
 }
 
 impl IngestOptions {
+    /// How a write would be admitted that may wait for no more than the ingest.
+    pub(crate) fn as_write(&self) -> WriteOptions {
+        WriteOptions { no_slowdown: self.no_slowdown, ..WriteOptions::default() }
+    }
+
     /// # Errors
     /// `InvalidArgument`: options that contradict each other, or what is asked for.
     pub(super) fn check(&self, requests: &[IngestRequest]) -> Result<()> {

@@ -123,7 +123,7 @@ impl<'a> Placement<'a> {
         let mut deepest = 0;
         for level in 0..self.levels {
             let placed = self.is_placed(level, span, probe)?;
-            let overlapping: Vec<_> = overlapping(self.version, level, span).collect();
+            let overlapping: Vec<_> = self.version.overlapping_span(level, span).collect();
             // Dynamic sizes keep the levels above the base level empty.
             let usable = level >= self.base_level && level > 0;
             if usable && overlapping.is_empty() && !placed && !self.is_taken(level, span) {
@@ -152,21 +152,9 @@ impl<'a> Placement<'a> {
         placed.iter().filter(|p| p.level > 0).all(|p| {
             let stays = |file: &Arc<TableFile>| !leaving.contains(&(p.level, file.number()));
             let meets_taken = |(level, by): &(usize, Span)| *level == p.level && by.overlaps(order, &p.span);
-            !overlapping(version, p.level, &p.span).any(stays) && !taken.iter().any(meets_taken)
+            !version.overlapping_span(p.level, &p.span).any(stays) && !taken.iter().any(meets_taken)
         })
     }
-}
-
-/// The tables of a level that overlap a span.
-pub(super) fn overlapping<'v>(
-    version: &'v Version,
-    level: usize,
-    span: &Span,
-) -> impl Iterator<Item = &'v Arc<TableFile>> {
-    let (order, files) = (&version.order().user, version.level(level));
-    // Level 0 is not sorted.
-    let near = if level == 0 { Some(files) } else { files.get(span.places_in(order, files)) };
-    near.unwrap_or_default().iter().filter(move |file| span.overlaps_file(order, &file.meta))
 }
 
 fn has_data(files: &[&Arc<TableFile>], span: &Span, probe: &impl Probe) -> Result<bool> {

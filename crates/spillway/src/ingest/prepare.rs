@@ -21,6 +21,7 @@ use crate::background::{Helpers, run_parts};
 use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::family::Family;
+use crate::ingest::commit::Ingester;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
 
 /// Helpers at the most: what a disk gains from more syncs at once ends about there.
@@ -43,7 +44,7 @@ pub struct PreparedIngest {
     pub(super) options: IngestOptions,
     progress: IngestProgress,
     /// How long that took.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 /// One of the caller's files, and what was made of it: nothing where it holds nothing.
@@ -155,7 +156,7 @@ impl fmt::Debug for PreparedIngest {
     }
 }
 
-impl Core {
+impl Ingester {
     /// Prepares files for an ingest that spans all the requests.
     ///
     /// # Errors
@@ -167,30 +168,30 @@ impl Core {
         options: &IngestOptions,
         progress: &IngestProgress,
     ) -> Result<PreparedIngest> {
-        self.check_writable()?;
-        let _running = RunningPrepare::begin(self)?;
+        self.core.check_writable()?;
+        let _running = RunningPrepare::begin(&self.core)?;
         options.check(requests)?;
         check_requests(requests)?;
-        requests.iter().try_for_each(|request| request.family.check_home(&self.context))?;
+        requests.iter().try_for_each(|request| request.family.check_home(&self.core.context))?;
         progress.check()?;
-        let items = items_of(&self.context, requests)?;
+        let items = items_of(requests, &self.core.context)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
         let threads = helpers_for(items.len(), bytes);
-        let helpers = self.context.tasks.registration().map_or_else(Helpers::none, |env| env.helpers(threads));
+        let helpers = self.core.context.tasks.registration().map_or_else(Helpers::none, |env| env.helpers(threads));
         let job = Job {
-            context: self.context.clone(),
-            closing: self.closing_flag(),
+            context: self.core.context.clone(),
+            closing: self.core.closing_flag(),
             options: options.clone(),
             progress: progress.clone(),
         };
         let done = run_parts(helpers, items, &|| false, move |item, gives_up| job.run(item, gives_up)).all()?;
         let prepared = self.assemble(requests, (options, progress), done);
         if prepared.files.iter().any(|file| file.made.is_some()) {
-            self.context.vfs.sync_dir(&self.context.dir)?;
+            self.core.context.vfs.sync_dir(&self.core.context.dir)?;
         }
         progress.check()?;
-        self.check_writable()?;
+        self.core.check_writable()?;
         Ok(prepared)
     }
 
@@ -215,8 +216,8 @@ impl Core {
         };
         let shares = requests.iter().zip(tables).map(share);
         PreparedIngest {
-            context: self.context.clone(),
-            closing: self.closing_flag(),
+            context: self.core.context.clone(),
+            closing: self.core.closing_flag(),
             shares: shares.filter(|(_, share)| share.excise.is_some() || !share.layers.is_empty()).collect(),
             files,
             numbered,
@@ -364,7 +365,7 @@ fn named(error: Error, source: &Source) -> Error {
 ///
 /// # Errors
 /// `InvalidArgument`: a file that no ingest takes, or the same file twice. `Io`.
-fn items_of(context: &Context, requests: &[IngestRequest]) -> Result<Vec<Item>> {
+fn items_of(requests: &[IngestRequest], context: &Context) -> Result<Vec<Item>> {
     let mut outside = Outside::of(context);
     let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
     for (index, request) in requests.iter().enumerate() {

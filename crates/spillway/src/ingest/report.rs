@@ -9,9 +9,10 @@ use base::note;
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
-use crate::commit::commit::{Committed, LockTimes};
-use crate::core::Core;
+use crate::commit::committer::{Committed, LockTimes};
 use crate::core::family::Family;
+use crate::ingest::commit::Ingester;
+use crate::ingest::link::Linker;
 use crate::version::table_file::FileMeta;
 
 /// The way that an ingest took.
@@ -107,7 +108,7 @@ impl IngestReport {
     }
 }
 
-impl Core {
+impl Linker {
     /// Counts a table that was given one of so many levels; returns what listeners are to be told, once the caller holds
     /// nothing that they might wait for.
     pub(super) fn note_placed(&self, family: &Family, (level, levels): (usize, usize), meta: &FileMeta) -> Event {
@@ -116,17 +117,19 @@ impl Core {
             _ if level + 1 == levels => Ticker::IngestPlacedLast,
             _ => Ticker::IngestPlacedMiddle,
         };
-        tick(&self.context.statistics, ticker, 1);
+        tick(&self.core.context.statistics, ticker, 1);
         family.note_table_placed(level);
         family.work().ingested(level, meta.file_bytes);
         let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
         note::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
         Event::TablePlaced { family: family.to_owned(), table, level, bytes }
     }
+}
 
+impl Ingester {
     /// Counts an ingest, and tells the listeners.
     pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
-        let statistics = &self.context.statistics;
+        let statistics = &self.core.context.statistics;
         match report.way.ticker() {
             Some(ticker) => tick(statistics, ticker, 1),
             None => {
@@ -145,14 +148,14 @@ impl Core {
             micros(Histogram::IngestLogSync, report.synced_in);
             record(statistics, Histogram::IngestCommitLock, report.locked_for.as_nanos() as u64);
         }
-        if self.context.listeners.is_empty() {
+        if self.core.context.listeners.is_empty() {
             return;
         }
         for (family, share) in prepared.shares() {
             let tables = share.layers.iter().flatten();
             let bytes = tables.clone().map(|table| table.meta.file_bytes).sum();
             let family = family.name().to_owned();
-            self.context.notify(&Event::Ingested { family, tables: tables.count(), bytes });
+            self.core.context.notify(&Event::Ingested { family, tables: tables.count(), bytes });
         }
     }
 }

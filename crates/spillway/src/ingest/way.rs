@@ -11,9 +11,9 @@ use crate::commit::admission::Waiter;
 use crate::commit::flushables::NewFlushable;
 use crate::commit::latch::LatchGuard;
 use crate::commit::overlap::Coverage;
-use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::space::Needs;
+use crate::ingest::commit::Ingester;
 use crate::queue::flushable::Flushable;
 
 /// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
@@ -40,7 +40,7 @@ struct Met {
     is_mutable: bool,
 }
 
-impl Core {
+impl Ingester {
     /// Flushes everything in memory that overlaps `covered`. The latch in the result keeps writers from the keys that
     /// `flushables` touch, so nothing new overlaps until it is dropped.
     ///
@@ -65,14 +65,14 @@ impl Core {
             if met.is_empty() {
                 return Ok(Way { latch, flushes });
             }
-            check_may_flush(options)?;
+            check_may_flush(options.allow_global_seqno, options.no_slowdown)?;
             if flushes.outside < outside_max {
                 drop(latch);
                 flushes.outside += 1;
                 self.flush_met(&met)?;
                 latch = self.exclude_others(flushables, options)?;
             } else {
-                check_may_block(options)?;
+                check_may_block(options.allow_blocking_flush)?;
                 flushes.inside += 1;
                 self.flush_met(&met)?;
             }
@@ -83,20 +83,20 @@ impl Core {
     fn exclude_others(&self, flushables: &[NewFlushable], options: &IngestOptions) -> Result<LatchGuard<'_>> {
         if !matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst) {
             let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
-            return self.latch_keys(flushables.iter().flat_map(NewFlushable::keys), waiter);
+            return self.committer.latch_keys(flushables.iter().flat_map(NewFlushable::keys), waiter);
         }
-        let barrier = || drop(self.commit.lock());
+        let barrier = || drop(self.core.commit.lock());
         if options.no_slowdown {
-            return self.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest"));
+            return self.core.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest"));
         }
-        self.latches.acquire_all(&|| self.check_writable(), barrier)
+        self.core.latches.acquire_all(&|| self.core.check_writable(), barrier)
     }
 
     /// The youngest entry of each family's memory that overlaps what is covered of it. Writes that have numbers are waited for:
     /// they wait for nobody.
     fn met_in_memory(&self, covered: &[(Arc<Family>, Coverage)]) -> Result<Vec<Met>> {
-        let numbered = self.commit.lock().last_seq;
-        self.pipeline.wait_visible(numbered)?;
+        let numbered = self.core.commit.lock().last_seq;
+        self.core.pipeline.wait_visible(numbered)?;
         let mut met = Vec::new();
         for (family, coverage) in covered {
             met.extend(youngest_met(family, coverage)?);
@@ -106,23 +106,23 @@ impl Core {
 
     /// Has the entries flushed, and whatever is older in their families.
     fn flush_met(&self, met: &[Met]) -> Result<()> {
-        let _awaited = self.context.pace.await_flushes();
-        self.space.try_now(Needs::Flush);
+        let _awaited = self.core.context.pace.await_flushes();
+        self.core.space.try_now(Needs::Flush);
         for Met { family, entry, is_mutable } in met {
             if *is_mutable {
-                self.seal_for_flush(family)?;
+                self.memtables.seal_for_flush(family)?;
             }
             let through = entry.largest_seq().unwrap_or(SeqNo::ZERO);
-            let mut state = self.state.lock();
-            let family = self.family_state(&mut state, family.id())?;
+            let mut state = self.core.state.lock();
+            let family = self.core.family_state(&mut state, family.id())?;
             family.flush_wanted_through = family.flush_wanted_through.max(through);
             drop(state);
-            self.state_changed.notify_all();
+            self.core.state_changed.notify_all();
         }
-        self.wait_until(|state| {
+        self.core.wait_until(|state| {
             for Met { family, entry, .. } in met {
-                if self.family_state(state, family.id())?.has_in_memory(entry) {
-                    return self.is_done_or_lacks_space(false);
+                if self.core.family_state(state, family.id())?.has_in_memory(entry) {
+                    return self.core.is_done_or_lacks_space(false);
                 }
             }
             Ok(true)
@@ -144,17 +144,17 @@ fn youngest_met(family: &Arc<Family>, coverage: &Coverage) -> Result<Option<Met>
 
 /// # Errors
 /// `InvalidArgument`, `Busy`: no memtable may be flushed for the ingest, writers stopped or not.
-fn check_may_flush(options: &IngestOptions) -> Result<()> {
-    if !options.allow_global_seqno {
+fn check_may_flush(takes_number: bool, no_slowdown: bool) -> Result<()> {
+    if !takes_number {
         return Err(needs_number("keys of the ingest are in memtables"));
     }
-    if options.no_slowdown { Err(busy("a flush")) } else { Ok(()) }
+    if no_slowdown { Err(busy("a flush")) } else { Ok(()) }
 }
 
 /// # Errors
 /// `InvalidArgument`: writers may not be stopped for a flush, be it only those of the same keys.
-fn check_may_block(options: &IngestOptions) -> Result<()> {
-    if options.allow_blocking_flush {
+fn check_may_block(is_allowed: bool) -> Result<()> {
+    if is_allowed {
         return Ok(());
     }
     Err(Error::invalid_argument(

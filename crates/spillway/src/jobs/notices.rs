@@ -10,7 +10,8 @@ use base::note;
 
 use crate::background::caught::caught_panic;
 use crate::commit::stall::{Debt, StallCause};
-use crate::core::{Core, FamilyState};
+use crate::core::FamilyState;
+use crate::jobs::Jobs;
 
 /// How writes to a family are held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +35,11 @@ impl StallCondition {
     }
 }
 
-impl Core {
+impl Jobs {
     /// Tells the listeners of background errors that they were not told of, and what became of them.
     pub(crate) fn tell_background_errors(&self) {
-        let untold = std::mem::take(&mut *self.untold.lock());
-        untold.iter().for_each(|event| self.context.notify(event));
+        let untold = std::mem::take(&mut *self.core.untold.lock());
+        untold.iter().for_each(|event| self.core.context.notify(event));
     }
 
     /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
@@ -48,7 +49,7 @@ impl Core {
             return;
         }
         let now: ToldStalls = {
-            let state = self.state.lock();
+            let state = self.core.state.lock();
             let held_up = |f: &FamilyState| Some((f.family.id(), (f.family.name().to_owned(), StallCondition::of(f)?)));
             state.families.values().filter_map(held_up).collect()
         };
@@ -68,22 +69,22 @@ impl Core {
         });
         freed.chain(held_up).for_each(|event| {
             note_stall(&event);
-            self.context.notify(&event);
+            self.core.context.notify(&event);
         });
     }
 
     /// Whether some family may be held up. Takes no lock.
     fn holds_writers_up(&self) -> bool {
-        !self.stall.is_free() || self.families.load().iter().any(|family| family.has_waiting_writers())
+        !self.core.stall.is_free() || self.core.families.load().iter().any(|family| family.has_waiting_writers())
     }
 
     /// One turn of upkeep; `is_over`: the time is over that the last one returned. How long it is until something is due.
     /// Upkeep has one turn at a time.
     pub(crate) fn turn_of_upkeep(&self, is_over: bool) -> Option<Duration> {
-        if self.is_closing() {
+        if self.core.is_closing() {
             return None;
         }
-        let now = || self.context.vfs.now();
+        let now = || self.core.context.vfs.now();
         let waits = std::mem::take(&mut *self.upkeep_waits.lock());
         let dumps = Cell::new(waits.dumps.clone().unwrap_or_else(|| Dumps::every(self.dump_period(), now())));
         let kept_up = caught_panic("upkeep", || {
@@ -91,21 +92,22 @@ impl Core {
             self.end_due_waits(&waits, is_over);
             self.keep_up();
             if due.take_due(now())
-                && let Some(statistics) = &self.context.statistics
+                && let Some(statistics) = &self.core.context.statistics
             {
-                note::info!(path = %self.context.dir.display(), "statistics\n{statistics}");
+                note::info!(path = %self.core.context.dir.display(), "statistics\n{statistics}");
             }
             dumps.set(due);
-            self.context.info_log.write_out();
+            self.core.context.info_log.write_out();
         });
         if let Err(error) = kept_up {
-            self.fail(&error);
+            self.core.fail(&error);
         }
         self.wait_for_next_turn(dumps.take())
     }
 
     fn dump_period(&self) -> Duration {
-        let period_s = if self.context.statistics.is_some() { self.context.options.stats_dump_period_sec } else { 0 };
+        let period_s =
+            if self.core.context.statistics.is_some() { self.core.context.options.stats_dump_period_sec } else { 0 };
         Duration::from_secs(period_s.into())
     }
 
@@ -113,19 +115,20 @@ impl Core {
     fn end_due_waits(&self, waits: &UpkeepWaits, is_over: bool) {
         // Whatever the vfs's clock says: one in memory stands still meanwhile.
         let has_waited = is_over && waits.limit == waits.until_flush;
-        if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.context.vfs.now()) {
-            self.end_flush_waits(due);
+        if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.core.context.vfs.now()) {
+            self.core.state.lock().end_flush_waits(due);
+            self.core.state_changed.notify_all();
         }
         self.look_for_space(is_over && waits.limit == waits.until_look);
     }
 
     /// Notes what upkeep waits for. How long.
     fn wait_for_next_turn(&self, dumps: Dumps) -> Option<Duration> {
-        let now = || self.context.vfs.now();
-        let (flush_at, until_dump) = (self.next_flush_at(), dumps.until_next(now()));
+        let now = || self.core.context.vfs.now();
+        let (flush_at, until_dump) = (self.core.state.lock().next_flush_at(), dumps.until_next(now()));
         let until_flush = flush_at.map(|due| due.saturating_sub(now()));
-        let until_step = self.removals.until_next(now());
-        let until_look = self.space.until_next_look(now());
+        let until_step = self.core.removals.until_next(now());
+        let until_look = self.core.space.until_next_look(now());
         let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
         *self.upkeep_waits.lock() = UpkeepWaits { dumps: Some(dumps), limit, flush_at, until_flush, until_look };
         limit
@@ -201,12 +204,12 @@ mod tests {
         writer.finish().expect("a table");
         vfs.set_runs_inline(false); // or its flush would not wait
         db.ingest(&db.default_family(), &[table], &IngestOptions::default()).expect("ingested");
-        let core = db.core();
-        core.turn_of_upkeep(false);
-        assert!(core.next_flush_at().is_some(), "it is not due");
+        let (jobs, state) = (&db.engine().jobs, &db.core().state);
+        jobs.turn_of_upkeep(false);
+        assert!(state.lock().next_flush_at().is_some(), "it is not due");
         vfs.sleep(Duration::from_secs(10));
-        core.turn_of_upkeep(false);
-        assert_eq!(core.next_flush_at(), None);
+        jobs.turn_of_upkeep(false);
+        assert_eq!(state.lock().next_flush_at(), None);
         vfs.set_runs_inline(true);
     }
 

@@ -15,10 +15,12 @@ use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
 use vfs::Vfs;
 
-use crate::api::db::{Db, OpenOptions, OtherFamilies};
+use crate::api::db::{OpenOptions, OtherFamilies};
 use crate::background::staging::Staging;
 use crate::core::family::Family;
+use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
+use crate::flush::group::Flusher;
 use crate::open::{Beside, copy_beside};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -28,50 +30,20 @@ use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::wal::logs::ActiveLog;
 
-impl Db {
-    /// Makes a database in `dir`, which must not exist, that holds what this one held at some instant during the call:
-    /// everything acknowledged before it, and of what was written meanwhile a prefix. Tables are shared by hard links
-    /// where the file system allows it, and not read: `check` tells whether they are whole. Returns the number of the last
-    /// write in it.
-    ///
-    /// # Errors
-    /// `Corruption`: a table cannot be opened. `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
-    /// nothing is left at `dir`.
-    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<SeqNo> {
-        let core = self.core();
-        core.check_writable()?;
-        let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
-        core.flush_what_no_log_has()?;
-        let mut capture = core.capture()?;
-        LOG_DIR_OF_COPY.clone_into(&mut capture.snapshot.log_dir);
-        core.fill_checkpoint(&staging, &capture)?;
-        staging.commit()?;
-        Ok(capture.snapshot.last_seq)
+/// See [`Db::checkpoint_beside`](crate::Db::checkpoint_beside).
+pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {
+    let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
+    if matches!(options.other_families, OtherFamilies::Refuse) {
+        options.other_families = OtherFamilies::OpenWith(Box::default()); // none is left out
     }
-}
-
-impl Db {
-    /// As [`checkpoint`](Self::checkpoint), of the database in `dir`, which another process may have open for writing, and go
-    /// on writing to. It holds everything that was acknowledged before the call and went to a log: what that process wrote
-    /// without one is there once it is flushed.
-    ///
-    /// # Errors
-    /// `Busy`: files went faster than they could be linked. `InvalidArgument`: there is something at `to`, or the database
-    /// is RocksDB's. As [`open`](Self::open) for reading only.
-    pub fn checkpoint_beside(dir: impl AsRef<Path>, options: &OpenOptions, to: impl AsRef<Path>) -> Result<SeqNo> {
-        let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
-        if matches!(options.other_families, OtherFamilies::Refuse) {
-            options.other_families = OtherFamilies::OpenWith(Box::default()); // none is left out
-        }
-        let mut made = None;
-        let last = copy_beside(dir.as_ref(), &options, |found| {
-            made = None; // what an attempt before left is removed first
-            made = Some(stage_beside(found, to.as_ref())?);
-            Ok(())
-        })?;
-        made.map_or(Ok(()), Staging::commit)?;
-        Ok(last)
-    }
+    let mut made = None;
+    let last = copy_beside(dir, &options, |found| {
+        made = None; // what an attempt before left is removed first
+        made = Some(stage_beside(found, to)?);
+        Ok(())
+    })?;
+    made.map_or(Ok(()), Staging::commit)?;
+    Ok(last)
 }
 
 /// Links tables first: they may go at any time. Of a log what was read of it is copied.
@@ -145,41 +117,61 @@ impl Capture {
     }
 }
 
-impl Core {
+/// Makes copies of an open database.
+pub(crate) struct Copier<'a> {
+    pub core: &'a Core,
+    pub installer: &'a Installer,
+    pub flusher: &'a Flusher,
+}
+
+impl Copier<'_> {
+    /// See [`Db::checkpoint`](crate::Db::checkpoint).
+    pub fn checkpoint(&self, dir: &Path) -> Result<SeqNo> {
+        let core = self.core;
+        core.check_writable()?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir)?;
+        self.flush_what_no_log_has()?;
+        let mut capture = self.capture()?;
+        LOG_DIR_OF_COPY.clone_into(&mut capture.snapshot.log_dir);
+        self.fill_checkpoint(&staging, &capture)?;
+        staging.commit()?;
+        Ok(capture.snapshot.last_seq)
+    }
+
     /// Memtables that hold writes which are in no log can be had from tables only.
     pub(crate) fn flush_what_no_log_has(&self) -> Result<()> {
-        let families: Vec<_> = self.families.load().iter().filter(|f| f.has_unlogged_writes()).cloned().collect();
-        self.flush_families(&families.iter().collect::<Vec<_>>())
+        let families: Vec<_> = self.core.families.load().iter().filter(|f| f.has_unlogged_writes()).cloned().collect();
+        self.flusher.flush_families(&families.iter().collect::<Vec<_>>())
     }
 
     /// Holds the manifest lock throughout: no table comes or goes and no family is made or dropped between the state
     /// that is captured and the end of the log that completes it.
     pub(crate) fn capture(&self) -> Result<Capture> {
-        let manifest = self.manifest.lock();
+        let manifest = self.installer.manifest.lock();
         let closed = || Error::closed("the database is closed");
         manifest.as_ref().ok_or_else(closed)?;
-        let number = self.context.numbers.take();
+        let number = self.core.context.numbers.take();
         // Ends before pins: a log can be let go in between, but a pinned one never lacks its end.
-        let mut log_ends = self.logs.recovered_ends();
+        let mut log_ends = self.core.logs.recovered_ends();
         let (mut pins, current) = {
-            let commit = self.commit.lock();
+            let commit = self.core.commit.lock();
             if commit.closed {
                 return Err(closed());
             }
-            (self.logs.pin_all(), commit.log.clone())
+            (self.core.logs.pin_all(), commit.log.clone())
         };
-        let mut snapshot = self.manifest_snapshot(Vec::new());
-        let families = self.families.load().iter().cloned().collect();
+        let mut snapshot = self.installer.manifest_snapshot(Vec::new());
+        let families = self.core.families.load().iter().cloned().collect();
         let end_offset = self.published_end_of(current.as_deref())?;
-        snapshot.last_seq = self.pipeline.visible();
+        snapshot.last_seq = self.core.pipeline.visible();
         let mut late = self.large_batches_beside(&pins);
         // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
         // manifest lock.
         let tables: Vec<Arc<TableFile>> =
-            self.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
+            self.core.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
         let leaves_values = |table: &Arc<TableFile>| !table.meta.value_logs.is_empty();
         let has_values_in_logs = tables.iter().any(leaves_values);
-        if !has_values_in_logs && self.is_all_in_tables() {
+        if !has_values_in_logs && self.core.is_all_in_tables() {
             pins.clear();
             late.clear();
         }
@@ -204,7 +196,7 @@ impl Core {
     /// The logs of large batches that came after `pins`. The current log can commit some before its end was taken; none
     /// was let go since, for that takes the manifest lock.
     fn large_batches_beside(&self, pins: &[(FileNumber, Arc<LogLife>)]) -> Vec<(FileNumber, Arc<LogLife>)> {
-        let mut late = self.logs.pin_all();
+        let mut late = self.core.logs.pin_all();
         late.retain(|(number, life)| {
             life.file().file_type == FileType::LargeBatch && !pins.iter().any(|(pinned, _)| pinned == number)
         });
@@ -213,14 +205,17 @@ impl Core {
 
     /// How many bytes of the current log are published, once everything in the logs before it is; all of that is synced then.
     fn published_end_of(&self, log: Option<&ActiveLog>) -> Result<u64> {
-        let mut published = self.pipeline.published_log();
+        let mut published = self.core.pipeline.published_log();
         while log.is_some_and(|log| published < log.base()) {
             // Writers that reserved space in the log before are still copying: this takes microseconds.
-            self.check_writable()?;
-            self.context.vfs.sleep(Duration::from_micros(50));
-            published = self.pipeline.published_log();
+            self.core.check_writable()?;
+            self.core.context.vfs.sleep(Duration::from_micros(50));
+            published = self.core.pipeline.published_log();
         }
-        self.logs.sync_through(published, || self.pipeline.published_log()).inspect_err(|e| self.fail(e))?;
+        self.core
+            .logs
+            .sync_through(published, || self.core.pipeline.published_log())
+            .inspect_err(|e| self.core.fail(e))?;
         Ok(log.map_or(0, |log| (published - log.base()).min(log.file.tail())))
     }
 
@@ -230,17 +225,17 @@ impl Core {
         let tables: BTreeMap<FileNumber, &Arc<TableFile>> =
             capture.tables.iter().map(|table| (table.meta.physical_number(), table)).collect();
         let tables = tables.into_iter().map(|(number, table)| CapturedFile {
-            path: self.context.table_path(number),
+            path: self.core.context.table_path(number),
             content: Content::Table(table.clone()),
         });
         let complete = |kind, number| CapturedFile {
-            path: self.path_of(kind, number),
+            path: self.core.path_of(kind, number),
             content: Content::CompleteLog(kind, number),
         };
         let of_values = capture.logs_of_values().into_iter().map(|number| complete(FileType::Log, number));
         let older = capture.older_logs.iter().map(|(number, life)| complete(life.file().file_type, *number));
         let current = capture.current.iter().map(|(number, _, bytes)| CapturedFile {
-            path: self.path_of(FileType::Log, *number),
+            path: self.core.path_of(FileType::Log, *number),
             content: Content::GrowingLog { bytes: *bytes },
         });
         tables.chain(of_values).chain(older).chain(current).collect()
@@ -261,18 +256,18 @@ impl Core {
         staging.write(&file_name::format(FileType::Options, capture.manifest), options.as_bytes())?;
         let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        self.write_captured_manifest(&self.context.vfs, staging.dir(), capture)
+        self.write_captured_manifest(&self.core.context.vfs, staging.dir(), capture)
     }
 
     /// Writes the MANIFEST of what was captured, and CURRENT, which names it.
     pub(crate) fn write_captured_manifest(&self, vfs: &Arc<dyn Vfs>, dir: &Path, capture: &Capture) -> Result<()> {
-        let limit = self.context.options.max_manifest_file_size;
+        let limit = self.core.context.options.max_manifest_file_size;
         ManifestWriter::create(vfs.clone(), dir, capture.manifest, &capture.snapshot, limit).map(drop)
     }
 
     /// The text of the options file for a copy of the database, whose logs lie in its directory itself.
     pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
-        describe_options(&self.context.options, families, audience)
+        describe_options(&self.core.context.options, families, audience)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Copies of databases, and what looks after them: checkpoints, backups, exports, checks, repair.
 
 pub mod backup;
+pub(crate) mod catalog;
 pub mod check;
 pub mod checkpoint;
 pub(crate) mod drop_tables;

@@ -6,32 +6,29 @@ use base::note::{self, Sink};
 use base::options::row::OptionGroup;
 use base::options::{DbOptions, InfoLogLevel};
 
-use crate::core::Core;
 use crate::core::family::Family;
 use crate::info_log::InfoLog;
+use crate::open::engine::Engine;
 
-impl Core {
-    /// Says which database was opened, and the options of its families. Called off every lock.
-    pub(crate) fn note_opened(&self) {
-        let (context, log) = (&self.context, &self.context.info_log);
-        if log.takes(InfoLogLevel::Header) {
-            log.header(format!("DB ID: {}", context.db_id));
-            log.header(format!("DB Session ID: {}", context.session_id));
-        }
-        let families = self.families.load();
-        families.iter().for_each(|family| self.note_family_options(family));
-        let (count, last_seq) = (families.iter().count(), self.pipeline.visible().0);
-        note::info!(families = count, last_sequence = last_seq, "the database is open");
+/// Says which database was opened, and the options of its families. Called off every lock.
+pub(crate) fn note_opened(engine: &Engine) {
+    let (context, log) = (&engine.core.context, &engine.core.context.info_log);
+    if log.takes(InfoLogLevel::Header) {
+        log.header(format!("DB ID: {}", context.db_id));
+        log.header(format!("DB Session ID: {}", context.session_id));
     }
+    let families = engine.core.families.load();
+    families.iter().for_each(|family| note_family_options(log, family));
+    let (count, last_seq) = (families.iter().count(), engine.core.pipeline.visible().0);
+    note::info!(families = count, last_sequence = last_seq, "the database is open");
+}
 
-    /// The options of a family, when it is opened or made. Called off every lock.
-    pub(crate) fn note_family_options(&self, family: &Family) {
-        let log = &self.context.info_log;
-        if log.takes(InfoLogLevel::Header) {
-            log.header(format!("--------------- Options for column family [{}]:", family.name()));
-            log.group("Options", &*family.options());
-            log.write_out(); // or those of many families would not fit
-        }
+/// The options of a family, when it is opened or made. Called off every lock.
+pub(crate) fn note_family_options(log: &InfoLog, family: &Family) {
+    if log.takes(InfoLogLevel::Header) {
+        log.header(format!("--------------- Options for column family [{}]:", family.name()));
+        log.group("Options", &*family.options());
+        log.write_out(); // or those of many families would not fit
     }
 }
 

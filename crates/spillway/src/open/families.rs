@@ -19,7 +19,7 @@ use crate::version::version::Version;
 
 /// What the families of a database share.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     pub slots: Arc<OpenSlots>,
     pub purge: Arc<PurgeQueue>,
     pub block_cache: Arc<BlockCache>,
@@ -40,11 +40,6 @@ pub(super) fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
         let buffers = options.write_buffer_size as u64 * options.level0_file_num_compaction_trigger.max(1) as u64;
         options.max_bytes_for_level_base = default.max(buffers.saturating_mul(2));
     }
-}
-
-/// Opens what was written last: where damage from a crash would show.
-pub(super) fn check_newest_tables(version: &Version) -> Result<()> {
-    version.level(0).iter().try_for_each(|file| file.open().map(drop))
 }
 
 /// Options for a family that was not named: those given for all, with the order that is stored.
@@ -92,12 +87,24 @@ pub(super) fn build_family(
     Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
 }
 
-/// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
-pub(crate) fn make_family(core: &Core, id: FamilyId, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
-    options.validate()?;
-    let shared = Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() };
-    let last_seq = core.commit.lock().last_seq;
-    let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
-    let tables = shared.table_store(&core.context, &options);
-    build_family(&core.context, tables, (id, name), options, version, last_seq)
+impl Shared {
+    /// What the families of an open database share.
+    pub fn of(core: &Core) -> Self {
+        Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() }
+    }
+
+    /// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
+    pub fn make_family(
+        &self,
+        context: &Arc<Context>,
+        last_seq: SeqNo,
+        id: FamilyId,
+        named: (&str, FamilyOptions),
+    ) -> Result<Arc<Family>> {
+        let (name, options) = named;
+        options.validate()?;
+        let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
+        let tables = self.table_store(context, &options);
+        build_family(context, tables, (id, name), options, version, last_seq)
+    }
 }

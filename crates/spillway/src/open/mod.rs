@@ -1,7 +1,7 @@
 //! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -26,14 +26,12 @@ use crate::open::restart::Restored;
 use crate::queue::held::MemtableMaking;
 use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
-use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
 use crate::version::recover::{self, Recovered, TablePaths};
 use crate::version::replay::RecoveredFamily;
-use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 use crate::version::version::Version;
@@ -43,7 +41,8 @@ mod beside;
 mod best_efforts;
 mod destroy;
 pub(crate) mod dump;
-mod families;
+pub(crate) mod engine;
+pub(crate) mod families;
 mod identity;
 mod options_file;
 mod orphans;
@@ -52,17 +51,17 @@ pub(crate) mod replay;
 pub(crate) mod restart;
 mod start;
 
-use families::{Shared, adapted, build_family, check_newest_tables, follow_write_buffer};
+use crate::open::engine::Engine;
+use families::{Shared, adapted, build_family, follow_write_buffer};
 use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
-pub(crate) use families::make_family;
 pub(crate) use identity::{log_owner, new_session};
 
 /// What [`open`] hands to the database's handle.
 pub(crate) struct Opened {
-    pub core: Arc<Core>,
+    pub engine: Arc<Engine>,
     pub lock: Option<Box<dyn LockGuard>>,
 }
 
@@ -80,7 +79,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     };
     let opened = opened.map_err(name_repair);
     match &opened {
-        Ok(core) => core.note_opened(),
+        Ok(engine) => dump::note_opened(engine),
         Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
     }
     drop(scope);
@@ -90,7 +89,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         info_log.leave_no_file(); // there is no database, and nothing is left in its place
     }
     info_log.write_out();
-    Ok(Opened { core: opened?, lock })
+    Ok(Opened { engine: opened?, lock })
 }
 
 /// Says what helps where a table or a MANIFEST is lost or damaged.
@@ -108,7 +107,7 @@ fn name_repair(error: Error) -> Error {
     }
 }
 
-fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Engine>> {
     let logs = log_dir(dir, &options.db);
     reading::open_steadily(&*options.vfs, dir, &logs, || {
         let opening = prepare(dir, options, info_log)?;
@@ -119,7 +118,7 @@ fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
 
 /// Goes by what memtables' images say, or without them where one that replay has flushed turns out to be damaged: nothing
 /// counts that was made until then, and the logs are all there (F2).
-fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Core>> {
+fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Engine>> {
     let mut opening = prepare(dir, options, info_log)?;
     let adopts = !opening.recovered.fenced;
     let core = match opening.recover(true) {
@@ -137,7 +136,7 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
 }
 
 /// Opens for writing what `recovered` says, whatever CURRENT does. The caller has the directory's lock. Images are not gone by.
-pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Core>> {
+pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Engine>> {
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
@@ -275,7 +274,7 @@ impl<'a> Opening<'a> {
         Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored: Restored::default() })
     }
 
-    fn run(mut self, by_images: bool) -> Result<Arc<Core>> {
+    fn run(mut self, by_images: bool) -> Result<Arc<Engine>> {
         let replayed = self.recover(by_images)?;
         self.begin(replayed)
     }
@@ -289,7 +288,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The database that goes on from there.
-    fn begin(self, replayed: Replayed) -> Result<Arc<Core>> {
+    fn begin(self, replayed: Replayed) -> Result<Arc<Engine>> {
         let tasks = self.context.tasks.clone();
         self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
     }
@@ -311,8 +310,8 @@ impl<'a> Opening<'a> {
         self.families.values().flat_map(|family| &family.queue).any(|entry| entry.image_number().is_some())
     }
 
-    fn begin_with(mut self, replayed: Replayed) -> Result<Arc<Core>> {
-        let core = Core::new(CoreParts {
+    fn begin_with(mut self, replayed: Replayed) -> Result<Arc<Engine>> {
+        let engine = Engine::new(Core::new(CoreParts {
             context: self.context.clone(),
             read_only: self.options.read_only,
             last_seq: replayed.last_seq,
@@ -322,7 +321,8 @@ impl<'a> Opening<'a> {
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
             block_cache: self.shared.block_cache.clone(),
-        });
+        }));
+        let core = &engine.core;
         let mut families = std::mem::take(&mut self.families);
         if self.keeps_tables_open() {
             families.values().try_for_each(|family| self.open_for_good(family.tables()))?;
@@ -334,11 +334,10 @@ impl<'a> Opening<'a> {
         }
         core.state.lock().families = families;
         if !self.options.read_only {
-            self.begin_writing(&core, replayed)?;
+            self.begin_writing(&engine, replayed)?;
         }
         core.refresh_debt(&core.state.lock());
-        let core = Arc::new(core);
-        let weak = Arc::downgrade(&core);
+        let weak = Arc::downgrade(core);
         self.shared.purge.listen(Box::new(move || {
             if let Some(core) = weak.upgrade() {
                 core.upkeep.raise();
@@ -347,7 +346,7 @@ impl<'a> Opening<'a> {
         if !self.shared.purge.is_empty() {
             core.upkeep.raise();
         }
-        Ok(core)
+        Ok(engine)
     }
 
     fn open_families(&mut self) -> Result<()> {
@@ -383,7 +382,7 @@ impl<'a> Opening<'a> {
         if self.keeps_tables_open() {
             self.open_for_good(version.all_files().map(|(_, file)| file))?;
         } else if self.context.options.paranoid_checks && !self.options.read_only {
-            check_newest_tables(&version)?;
+            version.open_newest()?;
         }
         let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
         let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
@@ -503,63 +502,26 @@ impl<'a> Opening<'a> {
 
     /// The MANIFEST that says where the old logs ended, durable before anything is numbered. The first logged write makes a
     /// log.
-    fn begin_writing(&self, core: &Core, replayed: Replayed) -> Result<()> {
+    fn begin_writing(&self, engine: &Engine, replayed: Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
-        let number = context.numbers.take();
+        let (core, number) = (&engine.core, context.numbers.take());
         self.recovered.log_row.into_iter().for_each(|row| core.logs.note_earlier(row));
         for log in &replayed.logs {
             core.logs.note_recovered(log);
         }
         core.logs.note_left_unsynced(replayed.unsynced);
-        let snapshot = core.manifest_snapshot(core.logs.recovered_ends());
+        let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
-        *core.manifest.lock() = Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        *engine.installer.manifest.lock() =
+            Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs)?;
-        orphans::remove(core)?;
-        core.write_options_file();
-        core.release_logs();
-        core.note_logs()
-    }
-}
-
-impl Core {
-    /// Everything a new MANIFEST starts from. Where the caller holds the manifest lock, exactly the state of the old one.
-    pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
-        // All of RocksDB's logs that were found at open are in tables by the time that a MANIFEST is written.
-        let log_number = self.first_own_file;
-        let state = self.state.lock();
-        let family = |family: &FamilyState| FamilySnapshot {
-            id: family.family.id(),
-            name: family.family.name().to_owned(),
-            comparator: family.family.order().user.name().to_owned(),
-            log_number,
-            flushed_through: family.needed_after().max(family.flushed_through),
-            linked_ingests: family.linked_ingests.iter().copied().collect(),
-            version: family.version.clone(),
-        };
-        ManifestSnapshot {
-            db_id: Some(self.context.db_id.clone()),
-            next_file: self.context.numbers.peek(),
-            last_seq: self.pipeline.visible(),
-            min_log_to_keep: log_number,
-            max_family: state.max_family,
-            log_ends,
-            log_row: Some(self.logs.row_after(SeqNo::ZERO)),
-            log_dir: self.context.options.wal_dir.clone(),
-            families: state.families.values().map(family).collect(),
-        }
-    }
-
-    pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {
-        match kind {
-            FileType::Log | FileType::LargeBatch | FileType::RocksLog => {
-                self.context.log_dir().join(file_name::format(kind, number))
-            }
-            _ => self.context.dir.join(file_name::format(kind, number)),
-        }
+        orphans::remove(engine)?;
+        engine.options_file.write_options_file();
+        engine.installer.release_logs();
+        engine.installer.note_logs()
     }
 }
 

@@ -14,27 +14,45 @@ use vfs::Vfs;
 use super::write_whole;
 use crate::core::Core;
 use crate::version::file_name::{self, FileType};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
-impl Core {
+/// The writer of the options file.
+pub(crate) struct OptionsFile {
+    core: Arc<Core>,
+    /// Held by whoever writes one, and under no other lock.
+    options_file: Mutex<()>,
+}
+
+impl OptionsFile {
+    pub fn new(core: Arc<Core>) -> Self {
+        OptionsFile { core, options_file: Mutex::default() }
+    }
+
+    /// Waits for a writer of the file. None begins once the database is closing.
+    pub fn wait(&self) {
+        drop(self.options_file.lock());
+    }
+
     /// Writes the options in force, unless the database is closed: others may have its directory then. Called without any
     /// lock; of several calls the last one's file is the newest.
     pub(crate) fn write_options_file(&self) {
         let _newest_last = self.options_file.lock();
-        if self.is_closing() {
+        if self.core.is_closing() {
             return;
         }
         if let Err(error) = self.try_write_options_file() {
-            let dir = self.context.dir.display();
+            let dir = self.core.context.dir.display();
             note::warn!(%error, %dir, "cannot write the options file: programs that open by it may find older options");
         }
     }
 
     fn try_write_options_file(&self) -> Result<()> {
-        let families: Vec<_> = self.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
+        let families: Vec<_> = self.core.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
         let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
-        let text = ini::write(&self.context.options, &borrowed, ini::Audience::Spillway);
-        let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
-        let number = self.context.numbers.take();
+        let text = ini::write(&self.core.context.options, &borrowed, ini::Audience::Spillway);
+        let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
+        let number = self.core.context.numbers.take();
         let temp = dir.join(file_name::format(FileType::Temp, number));
         let written = write_whole(vfs, &temp, text.as_bytes())
             .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));

@@ -6,23 +6,24 @@ use base::note;
 use base::{FileNumber, Result};
 use log::DatabaseId;
 
-use crate::core::{Core, FamilyState};
+use crate::core::FamilyState;
 use crate::open::destroy::remove_load_dir;
+use crate::open::engine::Engine;
 use crate::open::replay::{remove_quietly, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
 
 /// Whether the image is of a memtable that no longer is: those of this process's memtables have numbers of its own.
-fn is_left_image(core: &Core, kept: &BTreeSet<FileNumber>, number: FileNumber) -> bool {
-    number < core.first_own_file && !kept.contains(&number)
+fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<FileNumber>) -> bool {
+    number < first_own && !kept.contains(&number)
 }
 
 /// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
 /// only there: logs elsewhere were not replayed. What may be large is left to the background: giving back the pages of a
 /// file costs as much as writing them.
-pub(super) fn remove(core: &Core) -> Result<()> {
-    let context = &core.context;
+pub(super) fn remove(engine: &Engine) -> Result<()> {
+    let (core, context) = (&engine.core, &engine.core.context);
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
         state.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number()).collect();
@@ -37,12 +38,12 @@ pub(super) fn remove(core: &Core) -> Result<()> {
     let images: BTreeSet<FileNumber> = queued.filter_map(|entry| entry.image_number()).collect();
     drop(state);
     logs.extend(core.logs.pin_all().into_iter().map(|(number, _)| number));
-    let manifest = core.manifest.lock().as_ref().map(ManifestWriter::number);
+    let manifest = engine.installer.manifest.lock().as_ref().map(ManifestWriter::number);
     let is_superfluous = |kind: FileType, number: FileNumber| match kind {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
-        FileType::MemtableImage => is_left_image(core, &images, number),
+        FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
         FileType::RocksLog | FileType::Temp => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options => false,
     };

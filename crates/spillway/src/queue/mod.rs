@@ -1,5 +1,11 @@
-//! A family's queue: memtables and what else waits for a flush, their memory, spares, and the views readers hold.
+//! A family's queue: memtables, large batches and ingests that wait for a flush; their memory, spares, and the views of readers.
+//! Keeps Q1, Q2, V1.
 
+use std::sync::Arc;
+
+use crate::core::Core;
+
+pub(crate) mod due;
 pub mod flushable;
 pub mod held;
 pub mod images;
@@ -13,3 +19,14 @@ pub(crate) mod spare;
 pub(crate) mod staged;
 pub(crate) mod switch;
 pub mod view;
+
+/// Memtables of the families' queues: made, charged for, replaced when they are full.
+pub(crate) struct Memtables {
+    core: Arc<Core>,
+}
+
+impl Memtables {
+    pub fn new(core: Arc<Core>) -> Arc<Self> {
+        Arc::new(Memtables { core })
+    }
+}

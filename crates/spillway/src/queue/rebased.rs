@@ -10,7 +10,7 @@ use base::{Cursor, LookupKey, Result, SeqNo};
 use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::commit::commit::Given;
+use crate::commit::committer::Given;
 use crate::commit::flushables::Joins;
 use crate::commit::pipeline::LogPosition;
 use crate::queue::flushable::Flushable;

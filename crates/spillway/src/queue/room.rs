@@ -13,12 +13,12 @@ use parking_lot::MutexGuard;
 use crate::commit::admission::stalled;
 use crate::commit::options::WriteOptions;
 use crate::commit::stall::StallCause;
+use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::core::space::Needs;
-use crate::core::{Core, FamilyState, State};
+use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::memory::Charge;
-use crate::queue::switch::newest;
 
 /// A writer's turn to wait for memory; kept until its batch is admitted.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
@@ -52,7 +52,7 @@ struct Claim<'a> {
     stands: &'a dyn Fn() -> Result<bool>,
 }
 
-impl Core {
+impl Memtables {
     /// Charges a memtable for what is reserved in it and `more_bytes`, which are about to be. False where that takes
     /// waiting: then the caller lets go of what it holds, and asks [`wait_for_memory`](Self::wait_for_memory).
     #[inline]
@@ -63,19 +63,19 @@ impl Core {
 
     #[cold]
     fn raise_charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
-        let memory = &self.context.memtables.memory;
+        let memory = &self.core.context.memtables.memory;
         if memory.charged_bytes() > self.memtable_bytes_wanted() {
-            self.upkeep.raise(); // to seal memtables before the limit is reached
+            self.core.upkeep.raise(); // to seal memtables before the limit is reached
         }
         let MemoryWanted { charge, bytes, .. } = MemoryWanted::of(queued, more_bytes);
         let claim = Claim { charge, bytes, stands: &|| Ok(true) };
         if (has_turn || !memory.turn.is_locked()) && claim.charge.try_raise_a_step(claim.bytes) {
             return true;
         }
-        if !self.context.options.allow_stall {
+        if !self.core.context.options.allow_stall {
             claim.charge.raise(bytes);
         }
-        !self.context.options.allow_stall
+        !self.core.context.options.allow_stall
     }
 
     /// Waits until a family's mutable memtable is charged what is wanted; false where it was replaced meanwhile, and where the
@@ -90,48 +90,48 @@ impl Core {
         if options.no_slowdown {
             return Err(stalled());
         }
-        let start = self.context.vfs.now();
-        let met = if turn.is_none() && !self.context.vfs.runs_inline() {
-            *turn = Some(self.context.memtables.memory.turn.lock());
+        let start = self.core.context.vfs.now();
+        let met = if turn.is_none() && !self.core.context.vfs.runs_inline() {
+            *turn = Some(self.core.context.memtables.memory.turn.lock());
             false
         } else {
             let is_mutable = || family.check_live().map(|()| family.mutable_id() == wanted.memtable);
             self.wait_for_room(&Claim { charge: wanted.charge, bytes: wanted.bytes, stands: &is_mutable })?
         };
-        self.stall.count_since(StallCause::Memory, start);
+        self.core.stall.count_since(StallCause::Memory, start);
         Ok(met)
     }
 
     /// Takes the memory that a large batch will need, of all families at once and before any of it is used: so that no two
     /// such batches wait for each other.
     pub(crate) fn charge_ahead(&self, bytes: usize, options: &WriteOptions) -> Result<Arc<Charge>> {
-        let memory = &self.context.memtables.memory;
+        let memory = &self.core.context.memtables.memory;
         let ahead = Charge::new(memory, 0);
         let claim = Claim { charge: ahead.clone(), bytes, stands: &|| Ok(true) };
         if ahead.covers(bytes) || (!memory.turn.is_locked() && claim.charge.try_raise_a_step(claim.bytes)) {
             return Ok(ahead);
         }
-        if !self.context.options.allow_stall {
+        if !self.core.context.options.allow_stall {
             ahead.raise(bytes);
             return Ok(ahead);
         }
         if options.no_slowdown {
             return Err(stalled());
         }
-        let start = self.context.vfs.now();
-        let _turn = (!self.context.vfs.runs_inline()).then(|| memory.turn.lock());
+        let start = self.core.context.vfs.now();
+        let _turn = (!self.core.context.vfs.runs_inline()).then(|| memory.turn.lock());
         self.wait_for_room(&claim)?;
-        self.stall.count_since(StallCause::Memory, start);
+        self.core.stall.count_since(StallCause::Memory, start);
         Ok(ahead)
     }
 
     /// Waits for a claim to be met; false where it stands no longer. The caller has the turn.
     fn wait_for_room(&self, claim: &Claim<'_>) -> Result<bool> {
-        let memory = &self.context.memtables.memory;
-        let inline = self.context.vfs.runs_inline();
-        let _awaited = self.context.pace.await_flushes();
+        let memory = &self.core.context.memtables.memory;
+        let inline = self.core.context.vfs.runs_inline();
+        let _awaited = self.core.context.pace.await_flushes();
         while (claim.stands)()? {
-            self.check_writable()?;
+            self.core.check_writable()?;
             let seen = memory.returns();
             if claim.charge.try_raise_a_step(claim.bytes) {
                 return Ok(true);
@@ -145,8 +145,8 @@ impl Core {
                 return Ok(true);
             }
             if inline {
-                self.drive();
-                self.space.check(Needs::Flush)?; // nobody else makes room
+                self.core.drive();
+                self.core.space.check(Needs::Flush)?; // nobody else makes room
             } else if !memory.wait_for_return(seen) && !flushes {
                 memory.release_lingering();
             }
@@ -156,11 +156,11 @@ impl Core {
 
     /// Whether all memory but `own` is that of empty memtables, which a flush would not give back.
     fn nothing_else_holds_memory(&self, own: &Arc<Charge>) -> bool {
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         let empty = state.families.values().filter(|family| family.mutable.memtable().entries() == 0);
         let charges = empty.map(|family| family.mutable.memtable_charge()).filter(|charge| !Arc::ptr_eq(charge, own));
         let needed: usize = charges.map(|charge| charge.bytes()).sum();
-        self.context.memtables.memory.charged_bytes() <= needed + own.bytes()
+        self.core.context.memtables.memory.charged_bytes() <= needed + own.bytes()
     }
 
     /// Sees to it that something is flushed; false where there is nothing that could be.
@@ -169,43 +169,43 @@ impl Core {
             return Ok(true);
         }
         // Writes that have numbers may still be on their way into memtables that look empty.
-        let last_seq = self.commit.lock().last_seq;
-        self.pipeline.wait_visible(last_seq)?;
+        let last_seq = self.core.commit.lock().last_seq;
+        self.core.pipeline.wait_visible(last_seq)?;
         self.flush_sealed_or_largest()
     }
 
     fn flush_sealed_or_largest(&self) -> Result<bool> {
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         let mut sealed = false;
         for family in state.families.values_mut().filter(|family| !family.queue.is_empty()) {
-            family.flush_wanted_through = family.flush_wanted_through.max(newest(family));
+            family.flush_wanted_through = family.flush_wanted_through.max(family.newest_sealed());
             sealed = true;
         }
-        let largest = if sealed { None } else { largest_memtable(&state) };
+        let largest = if sealed { None } else { state.largest_memtable() };
         drop(state);
         if let Some(family) = &largest {
             self.seal_unless_dropped(family)?;
         }
-        self.state_changed.notify_all();
+        self.core.state_changed.notify_all();
         Ok(sealed || largest.is_some())
     }
 
     /// What mutable memtables may hold together. Where writers wait at the limit, one half is written while the other is
     /// flushed; else as much as in RocksDB.
     fn memtable_bytes_wanted(&self) -> usize {
-        let limit = self.context.memtables.memory.limit_bytes();
-        if self.context.options.allow_stall { limit / 2 } else { limit - limit / 8 }
+        let limit = self.core.context.memtables.memory.limit_bytes();
+        if self.core.context.options.allow_stall { limit / 2 } else { limit - limit / 8 }
     }
 
     /// Seals the largest memtables while all mutable ones together hold more than they may. A background job.
     pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
-        if !self.context.memtables.memory.is_limited() {
+        if !self.core.context.memtables.memory.is_limited() {
             return Ok(());
         }
         loop {
-            let state = self.state.lock();
-            let total: usize = state.families.values().map(reserved_bytes).sum();
-            let largest = largest_memtable(&state).filter(|_| total > self.memtable_bytes_wanted());
+            let state = self.core.state.lock();
+            let total: usize = state.families.values().map(FamilyState::reserved_bytes).sum();
+            let largest = state.largest_memtable().filter(|_| total > self.memtable_bytes_wanted());
             drop(state);
             let Some(family) = largest else { return Ok(()) };
             self.seal_unless_dropped(&family)?;
@@ -227,16 +227,6 @@ fn wanted_bytes(queued: &QueuedMemtable) -> usize {
     memtable.reserved_bytes().max(memtable.memory_bytes())
 }
 
-fn reserved_bytes(family: &FamilyState) -> usize {
-    if family.mutable.is_unused() { 0 } else { family.mutable.memtable().reserved_bytes() }
-}
-
-/// The family whose mutable memtable is largest, of those that hold anything.
-fn largest_memtable(state: &State) -> Option<Arc<Family>> {
-    let holding = state.families.values().filter(|family| family.mutable.memtable().entries() > 0);
-    holding.max_by_key(|family| reserved_bytes(family)).map(|family| family.family.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use vfs::MemoryVfs;
@@ -251,7 +241,7 @@ mod tests {
         let family = db.create_family("passing", FamilyOptions::default()).expect("made");
         db.put(&family, b"key", b"value", &WriteOptions::default()).expect("written");
         db.drop_family(&family).expect("dropped");
-        db.core().seal_for_flush(&family).expect_err("it is gone");
-        db.core().seal_unless_dropped(&family).expect("nothing is left to be sealed");
+        db.engine().flusher.memtables.seal_for_flush(&family).expect_err("it is gone");
+        db.engine().flusher.memtables.seal_unless_dropped(&family).expect("nothing is left to be sealed");
     }
 }

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use base::{FamilyId, Result};
 
+use crate::core::FamilyState;
 use crate::core::family::Family;
-use crate::core::{Core, FamilyState};
+use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 
-impl Core {
+impl Memtables {
     /// Makes a memtable that can become a family's mutable one, with so much room. Off every lock.
     pub(crate) fn make_memtable(&self, family: &Family, need_bytes: usize) -> Result<Arc<QueuedMemtable>> {
-        Ok(self.context.queue_memtable(family.create_memtable(need_bytes)?))
+        Ok(self.core.context.queue_memtable(family.create_memtable(need_bytes)?))
     }
 
     /// Takes the family's spare, where there is one with so much room.
     pub(crate) fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<Arc<QueuedMemtable>> {
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         let family = state.families.get_mut(&family)?;
         // The buffer's size may have been changed since the spare was made, or be more than a memtable may have.
         let buffer_bytes = family.family.options().write_buffer_size;
@@ -26,13 +27,13 @@ impl Core {
 
     /// Makes the spares that are lacking. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
-        let memory = &self.context.memtables.memory;
+        let memory = &self.core.context.memtables.memory;
         for family in self.families_where(|f| f.spare.is_none() && f.is_written()) {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
                 break; // a writer would only have it given up again
             }
             let made = self.make_memtable(&family, 0)?;
-            let mut state = self.state.lock();
+            let mut state = self.core.state.lock();
             let unneeded = match state.families.get_mut(&family.id()) {
                 Some(state) if state.spare.is_none() => {
                     state.spare = Some(made);
@@ -48,14 +49,14 @@ impl Core {
 
     /// Drops all spares, for the memory they hold; false where there was none.
     pub(crate) fn give_up_spares(&self) -> bool {
-        let mut state = self.state.lock();
+        let mut state = self.core.state.lock();
         let spares: Vec<_> = state.families.values_mut().filter_map(|family| family.spare.take()).collect();
         drop(state);
         !spares.is_empty()
     }
 
     fn families_where(&self, wanted: impl Fn(&FamilyState) -> bool) -> Vec<Arc<Family>> {
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         state.families.values().filter(|family| wanted(family)).map(|family| family.family.clone()).collect()
     }
 }

@@ -7,6 +7,7 @@ use base::{FileNumber, InternalOrder};
 
 use super::level::Level;
 use super::table_file::{FileMeta, TableFile};
+use crate::version::span::Span;
 
 /// More levels than any options ask for; a larger number in a MANIFEST is damage (B2).
 pub const LEVELS_MAX: usize = 64;
@@ -143,6 +144,27 @@ impl Version {
             return found.overlapping_unsorted(&self.order.user, start, end);
         }
         found.overlapping_sorted(&self.order.user, start, end).to_vec()
+    }
+
+    /// The tables of a level that overlap a span.
+    pub fn overlapping_span(&self, level: usize, span: &Span) -> impl Iterator<Item = &Arc<TableFile>> {
+        let (order, files) = (&self.order().user, self.level(level));
+        // Level 0 is not sorted.
+        let near = if level == 0 { Some(files) } else { files.get(span.places_in(order, files)) };
+        near.unwrap_or_default().iter().filter(move |file| span.overlaps_file(order, &file.meta))
+    }
+
+    /// Whether a level above `last` may hold entries of number 0, which tables from behind have.
+    pub fn has_zeros_above(&self, last: usize) -> bool {
+        (0..last).flat_map(|level| self.level(level)).any(|file| file.meta.smallest_seq == base::SeqNo::ZERO)
+    }
+
+    /// Opens the tables written last: where damage from a crash would show.
+    ///
+    /// # Errors
+    /// What the open of a table yields.
+    pub fn open_newest(&self) -> base::Result<()> {
+        self.level(0).iter().try_for_each(|file| file.open().map(drop))
     }
 
     /// Whether any table of the level holds keys between two user keys, both inclusive.

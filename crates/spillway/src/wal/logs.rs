@@ -20,7 +20,6 @@ use vfs::{IoClass, Vfs};
 
 use crate::commit::pipeline::LogPosition;
 use crate::core::context::{Context, FileNumbers};
-use crate::open::replay::ReplayedLog;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::{LogLife, LogLives};
@@ -490,4 +489,23 @@ const EXTENTS_MIN: u64 = 16;
 fn capacity_for(payload_bytes: u64) -> u64 {
     // Two record headers: the record's own and that of the end record. The rest is alignment.
     FILE_HEADER_BYTES + payload_bytes + 2 * RECORD_HEADER_BYTES as u64 + 64
+}
+
+/// A log of ours that was replayed.
+pub(crate) struct ReplayedLog {
+    pub file_type: FileType,
+    pub end: LogEnd,
+    pub bytes: u64,
+    /// Whether all of it was seen: else it ends where it ends.
+    pub is_end_known: bool,
+}
+
+impl ReplayedLog {
+    /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
+    pub fn forget(&mut self) {
+        self.is_end_known = true;
+        self.end.end_offset = FILE_HEADER_BYTES;
+        self.end.last_seq = SeqNo::ZERO;
+        self.end.on_disk = true;
+    }
 }

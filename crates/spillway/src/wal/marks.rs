@@ -8,7 +8,7 @@ use base::{FileNumber, SeqNo};
 use log::Position;
 
 use crate::commit::pipeline::LogPosition;
-use crate::core::Core;
+use crate::wal::roll::Wal;
 
 /// Bytes of log from one mark to the next: what a restart replays at the most, a few milliseconds' worth. Memtables that
 /// are written to at another pace than others are told all the same, so that none holds the logs of all.
@@ -39,7 +39,7 @@ impl Marks {
     }
 }
 
-impl Core {
+impl Wal {
     /// Tells memtables that everything through `last`, whose record ends at `logged`, is in them, and upkeep how far the log
     /// has come, if it is time. It is visible.
     #[inline]
@@ -51,7 +51,7 @@ impl Core {
 
     #[cold]
     fn pass_mark(&self, last: SeqNo, at: Position) {
-        self.upkeep.raise_again();
+        self.core.upkeep.raise_again();
         if self.marks.are_told {
             self.mark_memtables(last, at);
         }
@@ -62,7 +62,7 @@ impl Core {
     #[cold]
     pub(crate) fn mark_memtables(&self, last: SeqNo, at: Position) {
         let Some(at) = pack(at) else { return };
-        for family in self.families.load().iter() {
+        for family in self.core.families.load().iter() {
             let view = family.view();
             view.queue.iter().for_each(|entry| entry.mark_complete(last));
             view.mutable.memtable().mark(last, at);

@@ -1,7 +1,9 @@
-//! The write-ahead log: files and their windows, values left in them, what is live, replay.
+//! The write-ahead log: log files, roll-over and sync, the live range, prefault, values left in logs. Keeps C1, D1, D4.
 
+mod end;
 pub(crate) mod live_logs;
 pub(crate) mod logs;
 pub(crate) mod marks;
 pub(crate) mod presence;
+pub(crate) mod roll;
 pub mod value_logs;

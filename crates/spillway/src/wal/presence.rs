@@ -14,8 +14,9 @@ use memtable::Memtable;
 use parking_lot::Mutex;
 
 use crate::commit::pipeline::LogPosition;
-use crate::core::{Core, FamilyState};
+use crate::core::FamilyState;
 use crate::queue::memory::Charge;
+use crate::wal::roll::Wal;
 
 /// Of a memtable that holds next to nothing: sixteen pages.
 const WINDOW_MIN_BYTES: usize = 64 << 10;
@@ -90,51 +91,53 @@ struct Window {
     ahead_bytes: usize,
 }
 
-impl Core {
+impl Wal {
     /// Makes present what is written next. A background job: where it ran inline, a writer would do it.
     pub(crate) fn keep_present(&self) {
-        if self.context.vfs.runs_inline() {
+        if self.core.context.vfs.runs_inline() {
             return;
         }
         let windows = self.windows();
-        self.context.pace.note_visible(self.pipeline.visible(), self.context.vfs.now());
+        self.core.context.pace.note_visible(self.core.pipeline.visible(), self.core.context.vfs.now());
         for _ in 0..STEPS_MAX {
-            self.logs.keep_present(&self.log_pace);
+            self.core.logs.keep_present(&self.log_pace);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();
             if steps == 0 {
                 return;
             }
         }
-        self.upkeep.raise(); // the writers are as fast
+        self.core.upkeep.raise(); // the writers are as fast
     }
 
     /// What upkeep is to make present, as things are.
     fn windows(&self) -> Vec<Window> {
-        let state = self.state.lock();
+        let state = self.core.state.lock();
         let written = state.families.values().filter(|family| family.is_written());
-        written.flat_map(|family| [Some(of_mutable(family)), of_spare(family)]).flatten().collect()
+        written.flat_map(|family| [Some(Window::of_mutable(family)), Window::of_spare(family)]).flatten().collect()
     }
 
     /// True where that brought the window nearer to what it is to be. All of it counts as held from then on: only while that
     /// leaves a part of the limit on memtables for what is written.
     fn make_step(&self, window: &Window) -> bool {
         let Window { memtable, charge, ahead_bytes } = window;
-        let limit_bytes = self.context.memtables.memory.limit_bytes();
+        let limit_bytes = self.core.context.memtables.memory.limit_bytes();
         let may_hold = |more: usize| charge.try_raise(memtable.memory_bytes() + more, limit_bytes - limit_bytes / 4);
         memtable.make_present(*ahead_bytes, &may_hold)
     }
 }
 
-fn of_mutable(family: &FamilyState) -> Window {
-    let (queued, ahead_bytes) = (&family.mutable, window_bytes(family.mutable.used_bytes()));
-    Window { memtable: queued.memtable().clone(), charge: queued.memtable_charge().clone(), ahead_bytes }
-}
+impl Window {
+    fn of_mutable(family: &FamilyState) -> Window {
+        let (queued, ahead_bytes) = (&family.mutable, window_bytes(family.mutable.used_bytes()));
+        Window { memtable: queued.memtable().clone(), charge: queued.memtable_charge().clone(), ahead_bytes }
+    }
 
-/// A spare whose turn comes soon is as ready as it will have to be then.
-fn of_spare(family: &FamilyState) -> Option<Window> {
-    let spare = family.spare.as_ref()?;
-    let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };
-    Some(Window { memtable: spare.memtable().clone(), charge: spare.memtable_charge().clone(), ahead_bytes })
+    /// A spare whose turn comes soon is as ready as it will have to be then.
+    fn of_spare(family: &FamilyState) -> Option<Window> {
+        let spare = family.spare.as_ref()?;
+        let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };
+        Some(Window { memtable: spare.memtable().clone(), charge: spare.memtable_charge().clone(), ahead_bytes })
+    }
 }
 
 #[cfg(test)]
@@ -182,7 +185,7 @@ mod tests {
                 return;
             }
             if db.core().upkeep.take() {
-                db.core().keep_up();
+                db.engine().jobs.keep_up();
             }
             seen(&now);
         }
@@ -192,7 +195,7 @@ mod tests {
     fn a_memtable_is_present_ahead_of_its_writer_and_never_whole() {
         let (vfs, db) = open(0);
         let empty = mutable(&db);
-        db.core().keep_up();
+        db.engine().jobs.keep_up();
         assert!(empty.memtable().memory_bytes() < WINDOW_MIN_BYTES, "nobody writes to it");
         let (mut largest, mut windows_max) = (0, 0);
         fill_one(&db, |queued| {
@@ -219,7 +222,7 @@ mod tests {
         for i in 0..400 {
             put(&db, i);
             let before = charged();
-            db.core().keep_present();
+            db.engine().wal.keep_present();
             assert!(charged() == before || charged() <= LIMIT - LIMIT / 4, "{before} to {}", charged());
             charged_max = charged_max.max(charged());
             let memtable = mutable(&db);
@@ -274,7 +277,7 @@ mod tests {
         let (vfs, db) = open(0);
         vfs.set_runs_inline(true);
         put(&db, 1);
-        db.core().keep_present();
+        db.engine().wal.keep_present();
         let memtable = mutable(&db);
         assert!(memtable.memtable().memory_bytes() < WINDOW_MIN_BYTES);
     }

@@ -2,7 +2,6 @@
 //!
 //! Numbers are read one after the other, without stopping anybody: two of them may be of different instants.
 
-mod cache;
 mod properties;
 mod stats;
 mod tables;
@@ -27,7 +26,7 @@ use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 
 pub use self::properties::property_names;
-pub(crate) use self::stats::{ToldDatabase, ToldFamily};
+pub(crate) use self::stats::Told;
 
 /// One level of a family.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,13 +78,13 @@ impl Db {
     /// A property as text; `None` for a name that is not one ([`property_names`]), and for another database's family.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
         family.check_home(&self.core().context).ok()?;
-        properties::text(self.core(), family, name)
+        properties::text(self.engine(), family, name)
     }
 
     /// A property that is one number; `None` for a name that is not one of those, and for another database's family.
     pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
         family.check_home(&self.core().context).ok()?;
-        properties::number(self.core(), family, name)
+        properties::number(self.engine(), family, name)
     }
 
     /// Counters and distributions, where the option `statistics` asks for them.
@@ -153,7 +152,7 @@ impl Db {
 
     /// How long writers waited because of ingests.
     pub fn ingest_waits(&self) -> IngestWaitReport {
-        self.core().ingest_waits.report()
+        self.engine().committer.ingest_waits.report()
     }
 }
 

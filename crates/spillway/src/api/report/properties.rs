@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{cache, stats, tables, text};
+use super::{stats, tables, text};
 use crate::compaction::levels::{LevelTargets, pending_bytes, scores};
 use crate::core::family::Family;
 use crate::core::{Core, FamilyState, State};
@@ -12,7 +12,8 @@ use crate::queue::view::ReadView;
 use crate::version::version::LEVELS_MAX;
 
 /// What a property is read from.
-pub(super) struct Source<'a> {
+pub(super) struct Reported<'a> {
+    pub engine: &'a Engine,
     pub core: &'a Core,
     pub family: &'a Family,
     pub view: Arc<ReadView>,
@@ -20,29 +21,30 @@ pub(super) struct Source<'a> {
 
 /// How a property is read.
 enum Reader {
-    Number(fn(&Source<'_>) -> u64),
-    Text(fn(&Source<'_>) -> String),
+    Number(fn(&Reported<'_>) -> u64),
+    Text(fn(&Reported<'_>) -> String),
     /// The name is followed by the number of a level.
-    Level(fn(&Source<'_>, usize) -> String),
+    Level(fn(&Reported<'_>, usize) -> String),
 }
 
+use crate::open::engine::Engine;
 use Reader::{Level, Number, Text};
 
 const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.num-files-at-level", Level(|s, level| s.view.version.level(level).len().to_string())),
     ("rocksdb.compression-ratio-at-level", Level(|s, level| format!("{:.6}", s.compression_ratio(level)))),
     ("rocksdb.levelstats", Text(text::level_stats)),
-    ("rocksdb.stats", Text(|s| stats::of_family(s) + &cache::read_times(s) + &stats::of_database(s))),
-    ("rocksdb.cfstats", Text(|s| stats::of_family(s) + &cache::read_times(s))),
+    ("rocksdb.stats", Text(|s| stats::of_family(s) + &tables::read_times(s) + &stats::of_database(s))),
+    ("rocksdb.cfstats", Text(|s| stats::of_family(s) + &tables::read_times(s))),
     ("rocksdb.cfstats-no-file-histogram", Text(stats::of_family)),
-    ("rocksdb.cf-file-histogram", Text(cache::read_times)),
+    ("rocksdb.cf-file-histogram", Text(tables::read_times)),
     ("rocksdb.cf-write-stall-stats", Text(stats::family_waits)),
     ("rocksdb.dbstats", Text(stats::of_database)),
     ("rocksdb.db-write-stall-stats", Text(stats::database_waits)),
     ("rocksdb.aggregated-table-properties", Text(tables::aggregated)),
     ("rocksdb.aggregated-table-properties-at-level", Level(tables::aggregated_at)),
-    ("rocksdb.block-cache-entry-stats", Text(cache::entries)),
-    ("rocksdb.fast-block-cache-entry-stats", Text(cache::entries)),
+    ("rocksdb.block-cache-entry-stats", Text(tables::cache_entries)),
+    ("rocksdb.fast-block-cache-entry-stats", Text(tables::cache_entries)),
     ("rocksdb.sstables", Text(text::tables)),
     ("rocksdb.options-statistics", Text(text::statistics)),
     ("rocksdb.num-immutable-mem-table", Number(|s| s.view.queue.len() as u64)),
@@ -60,7 +62,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.num-deletes-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.deletions()))),
     ("rocksdb.estimate-num-keys", Number(|s| s.keys())),
     ("rocksdb.estimate-table-readers-mem", Number(|s| s.open_table_bytes())),
-    ("rocksdb.estimate-live-data-size", Number(|s| tables::live_bytes(&s.view.version))),
+    ("rocksdb.estimate-live-data-size", Number(tables::live_bytes)),
     ("rocksdb.num-live-versions", Number(|s| s.family.live_versions() as u64)),
     ("rocksdb.current-super-version-number", Number(|s| s.family.views_made())),
     ("rocksdb.is-file-deletions-enabled", Number(|s| u64::from(!s.core.purge.is_held()))),
@@ -98,11 +100,17 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.ingests-queued", Number(|s| s.queued_ingests().count() as u64)),
     ("spillway.ingested-tables-placed-at-level", Level(|s, level| s.family.tables_placed(level).to_string())),
     ("spillway.ingested-tables-queued", Number(|s| s.view.queued_tables().count() as u64)),
-    ("spillway.ingest-writer-waits", Number(|s| s.core.ingest_waits.report().waits)),
-    ("spillway.ingest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().total.as_nanos() as u64)),
-    ("spillway.ingest-commit-lock-nanos", Number(|s| s.core.ingest_waits.report().lock_held.as_nanos() as u64)),
-    ("spillway.ingest-commit-lock-waits", Number(|s| s.core.ingest_waits.report().lock_waits)),
-    ("spillway.ingest-longest-writer-wait-nanos", Number(|s| s.core.ingest_waits.report().longest.as_nanos() as u64)),
+    ("spillway.ingest-writer-waits", Number(|s| s.engine.committer.ingest_waits.report().waits)),
+    ("spillway.ingest-writer-wait-nanos", Number(|s| s.engine.committer.ingest_waits.report().total.as_nanos() as u64)),
+    (
+        "spillway.ingest-commit-lock-nanos",
+        Number(|s| s.engine.committer.ingest_waits.report().lock_held.as_nanos() as u64),
+    ),
+    ("spillway.ingest-commit-lock-waits", Number(|s| s.engine.committer.ingest_waits.report().lock_waits)),
+    (
+        "spillway.ingest-longest-writer-wait-nanos",
+        Number(|s| s.engine.committer.ingest_waits.report().longest.as_nanos() as u64),
+    ),
 ];
 
 /// The names of all properties; those that end in `-level` are followed by a level's number.
@@ -110,8 +118,8 @@ pub fn property_names() -> impl Iterator<Item = &'static str> {
     PROPERTIES.iter().map(|(name, _)| *name)
 }
 
-pub(super) fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
-    let source = Source { core, family, view: family.view_full() };
+pub(super) fn text(engine: &Engine, family: &Family, name: &str) -> Option<String> {
+    let source = Reported { engine, core: &engine.core, family, view: family.view_full() };
     PROPERTIES.iter().find_map(|(known, reader)| {
         let rest = name.strip_prefix(known)?;
         match reader {
@@ -123,14 +131,16 @@ pub(super) fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
     })
 }
 
-pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
+pub(super) fn number(engine: &Engine, family: &Family, name: &str) -> Option<u64> {
     PROPERTIES.iter().find_map(|(known, reader)| match reader {
-        Number(read) if *known == name => Some(read(&Source { core, family, view: family.view_full() })),
+        Number(read) if *known == name => {
+            Some(read(&Reported { engine, core: &engine.core, family, view: family.view_full() }))
+        }
         _ => None,
     })
 }
 
-impl Source<'_> {
+impl Reported<'_> {
     fn state<R>(&self, read: impl FnOnce(&State) -> R) -> R {
         read(&self.core.state.lock())
     }

@@ -4,10 +4,13 @@
 //! Not measured here, and 0: processor time, bytes before compression, blob files; keys of ingested tables are not told.
 //! Waits are those of writers of all families. There are no commit groups: each write is one.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::properties::Source;
+use base::FamilyId;
+
+use super::properties::Reported;
 use super::text;
 use crate::commit::stall::StallCause;
 use crate::compaction::levels::pending_bytes;
@@ -16,9 +19,16 @@ use crate::version::work::{LevelWork, WorkDone};
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
 
+/// What was told last: an interval begins there.
+#[derive(Default)]
+pub(crate) struct Told {
+    database: ToldDatabase,
+    families: BTreeMap<FamilyId, ToldFamily>,
+}
+
 /// A family's figures when they were told last.
 #[derive(Default)]
-pub(crate) struct ToldFamily {
+struct ToldFamily {
     uptime: Duration,
     work: WorkDone,
     waits: u64,
@@ -26,7 +36,7 @@ pub(crate) struct ToldFamily {
 
 /// A database's.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct ToldDatabase {
+struct ToldDatabase {
     uptime: Duration,
     writes: Writes,
     stalled_us: u64,
@@ -120,7 +130,7 @@ impl Row<'_> {
 }
 
 /// The rows of the levels that hold something or were written to, and their sum.
-fn level_rows(source: &Source<'_>, done: &WorkDone) -> String {
+fn level_rows(source: &Reported<'_>, done: &WorkDone) -> String {
     let version = &source.view.version;
     let incoming = done.flushes.written_bytes + done.ingested.bytes;
     let mut text = String::new();
@@ -158,10 +168,11 @@ fn priority_rows(done: &WorkDone) -> String {
 }
 
 /// All of a family's figures.
-pub(super) fn of_family(source: &Source<'_>) -> String {
+pub(super) fn of_family(source: &Reported<'_>) -> String {
     let (done, uptime) = (source.family.work().done(), source.core.uptime());
     let waits: u64 = source.core.stall.counts().iter().map(|(_, waits, _)| *waits).sum();
-    let before = std::mem::replace(&mut *source.family.told().lock(), ToldFamily { uptime, work: done, waits });
+    let now = ToldFamily { uptime, work: done, waits };
+    let before = source.engine.told.lock().families.insert(source.family.id(), now).unwrap_or_default();
     let name = source.family.name();
     let mut text = heading(name, "Level") + &level_rows(source, &done);
     let (flushed, ingested) = (done.flushes.written_bytes, done.ingested);
@@ -211,7 +222,7 @@ fn compaction_line(which: &str, work: &LevelWork, time: Duration) -> String {
 }
 
 /// How often writers were slowed down and stopped, by cause.
-pub(super) fn family_waits(source: &Source<'_>) -> String {
+pub(super) fn family_waits(source: &Reported<'_>) -> String {
     let stall = &source.core.stall;
     let causes = [
         ("l0-file-count-limit", StallCause::Level0),
@@ -227,19 +238,19 @@ pub(super) fn family_waits(source: &Source<'_>) -> String {
     text + &format!("total-delays: {all_delays}, total-stops: {all_stops}\n")
 }
 
-pub(super) fn database_waits(source: &Source<'_>) -> String {
+pub(super) fn database_waits(source: &Reported<'_>) -> String {
     let (_, stops) = source.core.stall.delays_and_stops(StallCause::Memory);
     format!("Write Stall (count): write-buffer-manager-limit-stops: {stops}\n")
 }
 
 /// The figures of the whole database.
-pub(super) fn of_database(source: &Source<'_>) -> String {
+pub(super) fn of_database(source: &Reported<'_>) -> String {
     let core = source.core;
-    let [writes, keys, bytes, logged, logged_bytes] = core.written.sums();
+    let [writes, keys, bytes, logged, logged_bytes] = source.engine.committer.counts.sums();
     let writes = Writes { writes, keys, bytes, logged, logged_bytes, syncs: core.logs.syncs() };
     let stalled_us = core.stall.counts().iter().map(|(_, _, micros)| *micros).sum();
     let now = ToldDatabase { uptime: core.uptime(), writes, stalled_us };
-    let before = std::mem::replace(&mut *core.told_stats.lock(), now);
+    let before = std::mem::replace(&mut source.engine.told.lock().database, now);
     let interval = ToldDatabase {
         uptime: now.uptime.saturating_sub(before.uptime),
         writes: now.writes.since(&before.writes),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::properties::Source;
+use super::properties::Reported;
 use crate::version::file_name::{self, FileType};
 
 const MIB: f64 = (1 << 20) as f64;
 
 /// RocksDB's layout: level, files, mebibytes.
-pub(super) fn level_stats(source: &Source<'_>) -> String {
+pub(super) fn level_stats(source: &Reported<'_>) -> String {
     let version = &source.view.version;
     let mut text = String::from("Level Files Size(MB)\n--------------------\n");
     for level in 0..version.num_levels() {
@@ -19,7 +19,7 @@ pub(super) fn level_stats(source: &Source<'_>) -> String {
 }
 
 /// What RocksDB's figures of a family leave out.
-pub(super) fn memtables(source: &Source<'_>) -> String {
+pub(super) fn memtables(source: &Reported<'_>) -> String {
     let memtable = source.view.mutable.memtable();
     let (name, megabytes) = (memtable.name(), source.family.memtable_bytes() as f64 / MIB);
     let mut text = format!("Memtable: {name}, {} entries; all memtables: {megabytes:.2} MB\n", memtable.entries());
@@ -28,7 +28,7 @@ pub(super) fn memtables(source: &Source<'_>) -> String {
 }
 
 /// What RocksDB's figures of a database leave out.
-pub(super) fn database(source: &Source<'_>) -> String {
+pub(super) fn database(source: &Reported<'_>) -> String {
     let core = source.core;
     let (log_bytes, _) = core.logs.total();
     let mut text = format!("Last visible number: {}\n", core.pipeline.visible());
@@ -40,7 +40,7 @@ pub(super) fn database(source: &Source<'_>) -> String {
 }
 
 /// A line for each cause: waits and microseconds.
-pub(super) fn stalls(source: &Source<'_>) -> String {
+pub(super) fn stalls(source: &Reported<'_>) -> String {
     let mut text = String::new();
     for (cause, waits, micros) in source.core.stall.counts() {
         let _ = writeln!(text, "{}: {waits} waits, {micros} us", cause.name());
@@ -48,7 +48,7 @@ pub(super) fn stalls(source: &Source<'_>) -> String {
     text
 }
 
-pub(super) fn tables(source: &Source<'_>) -> String {
+pub(super) fn tables(source: &Reported<'_>) -> String {
     let version = &source.view.version;
     let mut text = String::new();
     for level in 0..version.num_levels() {
@@ -65,6 +65,6 @@ pub(super) fn tables(source: &Source<'_>) -> String {
     text
 }
 
-pub(super) fn statistics(source: &Source<'_>) -> String {
+pub(super) fn statistics(source: &Reported<'_>) -> String {
     source.core.context.statistics.as_ref().map(|statistics| statistics.to_string()).unwrap_or_default()
 }

@@ -297,7 +297,7 @@ const KEYS: usize = 16;
 
 #[expect(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 impl World {
-    /// Writes the keys from `first` to `last`, as `Core::write` does: the numbers are taken under the commit lock.
+    /// Writes the keys from `first` to `last`, as a commit does: the numbers are taken under the commit lock.
     fn write(&self, first: usize, last: usize) {
         let bytes = [[first as u8], [last as u8]];
         let range = KeyRange { start: &bytes[0], end: &bytes[1], ..keys("", "") };

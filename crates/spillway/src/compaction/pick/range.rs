@@ -43,7 +43,7 @@ impl Picker<'_> {
             return self.range_of_level0(request);
         }
         let files = self.version.level(request.level);
-        let run = places(self.version, request);
+        let run = request.places(self.version);
         if run.is_empty() || request.level + 1 >= self.levels() {
             return RangePick::Nothing;
         }
@@ -76,7 +76,7 @@ impl Picker<'_> {
             return self.range_in_level0(request, wanted);
         }
         let files = self.version.level(request.level);
-        let mut run = places(self.version, request);
+        let mut run = request.places(self.version);
         let skipped = files.get(run.clone()).unwrap_or(&[]).iter().take_while(|file| !wanted(file)).count();
         run.start += skipped;
         if run.is_empty() {
@@ -122,12 +122,14 @@ impl Picker<'_> {
     }
 }
 
-/// The places of a sorted level's files in the range.
-fn places(version: &Version, request: &RangeRequest<'_>) -> Range<usize> {
-    let (files, order) = (version.level(request.level), &version.order().user);
-    let first = request.start.map_or(0, |start| files.partition_point(|file| ends_before(order, &file.meta, start)));
-    let end = request
-        .end
-        .map_or(files.len(), |end| files.partition_point(|file| order.compare(file.smallest_user_key(), end).is_le()));
-    first..end.max(first)
+impl RangeRequest<'_> {
+    /// The places of a sorted level's files in the range.
+    fn places(&self, version: &Version) -> Range<usize> {
+        let (files, order) = (version.level(self.level), &version.order().user);
+        let first = self.start.map_or(0, |start| files.partition_point(|file| ends_before(order, &file.meta, start)));
+        let end = self.end.map_or(files.len(), |end| {
+            files.partition_point(|file| order.compare(file.smallest_user_key(), end).is_le())
+        });
+        first..end.max(first)
+    }
 }

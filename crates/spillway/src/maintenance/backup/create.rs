@@ -18,13 +18,13 @@ use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DI
 use super::store::Store;
 use super::{BackupId, BackupOptions};
 use crate::api::db::Db;
-use crate::core::Core;
+use crate::maintenance::checkpoint::Copier;
 use crate::maintenance::checkpoint::{Capture, CapturedFile, Content};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::TableFile;
 
 pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: bool) -> Result<BackupId> {
-    let core = db.core();
+    let (core, copier) = (db.core(), db.engine().copier());
     core.check_writable()?;
     // What is left of an attempt under the id that comes next must not get into this one.
     store.collect_garbage()?;
@@ -32,12 +32,12 @@ pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: b
     let id = newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&store.dir))?;
     if flushes {
         let families: Vec<_> = core.families.load().iter().cloned().collect();
-        core.flush_families(&families.iter().collect::<Vec<_>>())?;
+        db.engine().flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
     } else {
-        core.flush_what_no_log_has()?;
+        copier.flush_what_no_log_has()?;
     }
-    let capture = core.capture()?;
-    fill(store, options, core, (id, &capture)).inspect_err(|_| abandon(store, id))?;
+    let capture = copier.capture()?;
+    fill(store, options, &copier, (id, &capture)).inspect_err(|_| abandon(store, id))?;
     Ok(id)
 }
 
@@ -49,18 +49,23 @@ fn abandon(store: &Store, id: BackupId) {
     }
 }
 
-fn fill(store: &Store, options: &BackupOptions, core: &Core, (id, capture): (BackupId, &Capture)) -> Result<()> {
+fn fill(
+    store: &Store,
+    options: &BackupOptions,
+    copier: &Copier<'_>,
+    (id, capture): (BackupId, &Capture),
+) -> Result<()> {
     store.vfs.create_dir_all(&store.private_dir(id))?;
     let bringer = Bringer {
         store: store.clone(),
-        source: core.context.vfs.clone(),
+        source: copier.core.context.vfs.clone(),
         known: known_files(store)?,
         id,
         shares_tables: options.share_table_files,
         names_are_unique: options.share_files_with_checksum,
     };
-    let mut files = work_off(options, core.files_of(capture), move |file| bringer.bring(file))?;
-    files.extend(describe(store, core, (id, capture))?);
+    let mut files = work_off(options, copier.files_of(capture), move |file| bringer.bring(file))?;
+    files.extend(describe(store, copier, (id, capture))?);
     store.sync_dir(&format!("{PRIVATE_DIR}/{id}"))?;
     for dir in [PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR] {
         store.sync_dir(dir)?;
@@ -84,12 +89,12 @@ fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
 }
 
 /// Writes options, MANIFEST and CURRENT.
-fn describe(store: &Store, core: &Core, (id, capture): (BackupId, &Capture)) -> Result<Vec<MetaEntry>> {
+fn describe(store: &Store, copier: &Copier<'_>, (id, capture): (BackupId, &Capture)) -> Result<Vec<MetaEntry>> {
     let dir = store.private_dir(id);
     let options = file_name::format(FileType::Options, capture.manifest);
-    let text = core.describe_options(&capture.families, ini::Audience::Spillway);
+    let text = copier.describe_options(&capture.families, ini::Audience::Spillway);
     write(store, &dir.join(&options), text.as_bytes())?;
-    core.write_captured_manifest(&store.vfs, &dir, capture)?;
+    copier.write_captured_manifest(&store.vfs, &dir, capture)?;
     let manifest = file_name::format(FileType::Manifest, capture.manifest);
     let current = file_name::format(FileType::Current, FileNumber(0));
     let described = [options, manifest, current];

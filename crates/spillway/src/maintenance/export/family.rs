@@ -7,26 +7,21 @@ use base::Result;
 
 use super::ExportOptions;
 use super::tables::TableExport;
-use crate::api::db::Db;
 use crate::api::report::LiveFile;
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::family::Family;
+use crate::maintenance::checkpoint::Copier;
 use crate::version::file_name::{self, FileType};
 
-impl Db {
-    /// Brings a family's tables to `dir`, which must not exist, as they are after a flush that begins now: linked where
-    /// that is possible, and all of them such as RocksDB reads. Returns what each is.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
-    /// nothing is left there.
-    pub fn export_family(&self, family: &Arc<Family>, dir: impl AsRef<Path>) -> Result<Vec<LiveFile>> {
-        let core = self.core();
+impl Copier<'_> {
+    /// See [`Db::export_family`](crate::Db::export_family).
+    pub fn export_family(&self, family: &Arc<Family>, dir: &Path) -> Result<Vec<LiveFile>> {
+        let core = self.core;
         core.check_writable()?;
         core.check_family(family)?;
-        let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
-        self.flush(&[family])?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir)?;
+        self.flusher.flush_families(&[family])?;
         // Pins the tables (Q3).
         let version = family.view_full().version.clone();
         let export = TableExport {
@@ -38,7 +33,7 @@ impl Db {
         let mut files = Vec::new();
         for (level, table) in version.all_files() {
             let rewritten = export.bring(level, table)?;
-            let path = dir.as_ref().join(file_name::format(FileType::Table, table.number()));
+            let path = dir.join(file_name::format(FileType::Table, table.number()));
             let mut file = LiveFile::of(family, level, table, path);
             file.bytes = rewritten.map_or(file.bytes, |meta| meta.file_bytes);
             file.is_virtual = false;

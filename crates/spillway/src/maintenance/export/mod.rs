@@ -8,11 +8,10 @@ use std::sync::Arc;
 use base::options::ini;
 use base::{Error, FileNumber, Result};
 
-use crate::api::db::Db;
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::family::Family;
-use crate::core::{Core, FamilyState};
+use crate::maintenance::checkpoint::Copier;
 use crate::maintenance::export::tables::TableExport;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::write_export;
@@ -40,36 +39,28 @@ pub struct ExportSummary {
     pub bytes: u64,
 }
 
-impl Db {
-    /// Makes a database in `dir`, which must not exist, that RocksDB 7.8 and later open: all families as they are at one
-    /// instant during the call. Memtables are flushed first, in this database. Tables that RocksDB does not know, and what
-    /// an excise left as parts of files, are written anew there.
-    ///
-    /// # Errors
-    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
-    /// there is something at `dir`. On any error nothing is left there.
-    pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
-        let core = self.core();
+impl Copier<'_> {
+    /// See [`Db::export`](crate::Db::export).
+    pub fn export(&self, dir: &Path, options: ExportOptions) -> Result<ExportSummary> {
+        let core = self.core;
         core.check_writable()?;
-        let staging = Staging::begin(core.context.vfs.clone(), dir.as_ref())?;
-        let (snapshot, families) = core.capture_flushed()?;
-        let summary = core.fill_export(&staging, &snapshot, &families, *options)?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir)?;
+        let (snapshot, families) = self.capture_flushed()?;
+        let summary = self.fill_export(&staging, &snapshot, &families, options)?;
         staging.commit()?;
         Ok(summary)
     }
-}
 
-impl Core {
     /// The state at an instant at which every family is in tables only. Its versions pin the tables (Q3).
     fn capture_flushed(&self) -> Result<(ManifestSnapshot, Vec<Arc<Family>>)> {
         for _ in 0..ATTEMPTS_MAX {
-            let families: Vec<_> = self.families.load().iter().cloned().collect();
-            self.flush_families(&families.iter().collect::<Vec<_>>())?;
+            let families: Vec<_> = self.core.families.load().iter().cloned().collect();
+            self.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
             // The manifest lock keeps versions as they are; a write after the test goes to memtables, not to them.
-            let manifest = self.manifest.lock();
-            if self.is_all_in_tables() {
-                let mut snapshot = self.manifest_snapshot(Vec::new());
-                let families = self.families.load().iter().cloned().collect();
+            let manifest = self.installer.manifest.lock();
+            if self.core.is_all_in_tables() {
+                let mut snapshot = self.installer.manifest_snapshot(Vec::new());
+                let families = self.core.families.load().iter().cloned().collect();
                 drop(manifest);
                 // No log comes along.
                 snapshot.min_log_to_keep = FileNumber(0);
@@ -78,16 +69,7 @@ impl Core {
             }
         }
         let what = "writes kept coming during the export; stop them, or make a checkpoint and export that";
-        Err(Error::busy(what).at_path(&self.context.dir))
-    }
-
-    /// Whether everything that has a number is in tables. While the manifest lock is held, what was so stays so.
-    pub(crate) fn is_all_in_tables(&self) -> bool {
-        let state = self.state.lock();
-        // No write is numbered while the commit lock is held, so all families are seen at one instant.
-        let _commit = self.commit.lock();
-        let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
-        state.families.values().all(is_empty)
+        Err(Error::busy(what).at_path(&self.core.context.dir))
     }
 
     fn fill_export(
@@ -103,7 +85,7 @@ impl Core {
             let known = families.iter().find(|known| known.id() == family.id);
             let known = known.ok_or_else(|| Error::busy("column families came or went during the export"))?;
             let family_rules = FamilyRules::of(known);
-            let export = TableExport { context: &self.context, staging, family: family_rules, options };
+            let export = TableExport { context: &self.core.context, staging, family: family_rules, options };
             let mut changed = BTreeMap::new();
             for (level, table) in family.version.all_files() {
                 let meta = export.bring(level, table)?;
@@ -113,13 +95,13 @@ impl Core {
             }
             family.version = Arc::new(family.version.with_metas(&changed));
         }
-        let (manifest, description) = (self.context.numbers.take(), self.context.numbers.take());
-        snapshot.next_file = self.context.numbers.peek();
+        let (manifest, description) = (self.core.context.numbers.take(), self.core.context.numbers.take());
+        snapshot.next_file = self.core.context.numbers.peek();
         let text = self.describe_options(families, ini::Audience::RocksDb);
         staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
         let identity = snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        write_export(&*self.context.vfs, staging.dir(), manifest, &snapshot)?;
+        write_export(&*self.core.context.vfs, staging.dir(), manifest, &snapshot)?;
         Ok(summary)
     }
 }

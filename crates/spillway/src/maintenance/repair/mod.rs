@@ -30,6 +30,7 @@ use crate::version::recover::Recovered;
 
 use self::logs::LogSurvey;
 use self::work::Work;
+use crate::open::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
 
@@ -56,8 +57,8 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     if work.has_damaged_logs() {
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
-    let core = open_what_is_left(dir, &options, recovered)?;
-    let db = Db::start(Opened { core, lock: Some(lock) }, &options)?;
+    let engine = open_what_is_left(dir, &options, recovered)?;
+    let db = Db::start(Opened { engine, lock: Some(lock) }, &options)?;
     let mut report = work.report;
     report.last_seq = db.latest_sequence_number();
     db.close()?;
@@ -65,11 +66,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
 }
 
 /// The logs as far as they can be read without damage; where there is some, as much of them as can be read.
-fn open_what_is_left(
-    dir: &Path,
-    options: &OpenOptions,
-    recovered: Recovered,
-) -> Result<std::sync::Arc<crate::core::Core>> {
+fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<std::sync::Arc<Engine>> {
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
             note::warn!(%error, "the logs are salvaged");

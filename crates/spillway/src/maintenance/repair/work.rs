@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::options::FamilyOptions;
-use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use vfs::Vfs;
 
 use super::families::Families;
@@ -69,7 +69,7 @@ impl<'a> Work<'a> {
     pub fn begin(options: &'a OpenOptions, dir: &'a Path, log_dir: &'a Path) -> Result<Work<'a>> {
         let vfs = &options.vfs;
         let old = OldManifest::read(&**vfs, dir)?;
-        check_owner(options, dir, log_dir, &old)?;
+        check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let mut logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
@@ -82,7 +82,7 @@ impl<'a> Work<'a> {
             vfs,
             dir,
             log_dir,
-            orders: orders(options),
+            orders: options.orders(),
             ingest_numbers: logs.ingests.iter().flat_map(numbers).collect(),
         };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
@@ -536,18 +536,6 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The orders of keys that tables may have.
-fn orders(options: &OpenOptions) -> Vec<UserOrder> {
-    let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
-    let others = match &options.other_families {
-        OtherFamilies::OpenWith(family) => Some(&**family),
-        OtherFamilies::Refuse => None,
-    };
-    let given = options.families.iter().map(|(_, family)| family).chain(others).map(|family| &family.order);
-    orders.extend(given.filter(|order| matches!(order, UserOrder::Custom(_))).cloned());
-    orders
-}
-
 fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
     (meta.smallest_user_key().to_vec(), meta.largest_user_key().to_vec())
 }
@@ -558,7 +546,7 @@ fn has_rocksdb_logs(vfs: &dyn Vfs, dir: &Path) -> bool {
 
 /// # Errors
 /// `InvalidArgument`: there is no database, or it is RocksDB's and may not be taken over.
-fn check_owner(options: &OpenOptions, dir: &Path, log_dir: &Path, old: &OldManifest) -> Result<()> {
+fn check_owner(dir: &Path, log_dir: &Path, old: &OldManifest, options: &OpenOptions) -> Result<()> {
     let vfs = &*options.vfs;
     let rocksdb_logs = || has_rocksdb_logs(vfs, log_dir);
     let is_rocksdbs = match &old.recovered {

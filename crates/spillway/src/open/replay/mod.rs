@@ -11,23 +11,24 @@ use base::limits;
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::{FILE_HEADER_BYTES, RecoveryMode};
+use log::RecoveryMode;
 use memtable::Entry;
 
 use crate::commit::batch::BatchReader;
-use crate::commit::commit::entries_of;
+use crate::commit::committer::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::flush::build::build;
 use crate::flush::job::{FlushPlan, next_to_flush};
-use crate::ingest::link::{self, Ground};
+use crate::ingest::link::Ground;
 use crate::open::restart::Restored;
 use crate::queue::flushable::QueuedMemtable;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
-use crate::version::edit::{LogEnd, VersionEdit};
+use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
+use crate::wal::logs::ReplayedLog;
 
 pub(crate) mod ingests;
 pub(crate) mod own_logs;
@@ -37,25 +38,6 @@ pub(crate) mod row;
 /// Older logs of ours than this many are flushed at open, so that they go: each short life of a process leaves one, and
 /// each costs every later open a file to replay. Fewer are cheaper to replay than to make tables of.
 const OLD_LOGS_MAX: usize = 8;
-
-/// A log of ours that was replayed.
-pub(crate) struct ReplayedLog {
-    pub file_type: FileType,
-    pub end: LogEnd,
-    pub bytes: u64,
-    /// Whether all of it was seen: else it ends where it ends.
-    pub is_end_known: bool,
-}
-
-impl ReplayedLog {
-    /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
-    fn forget(&mut self) {
-        self.is_end_known = true;
-        self.end.end_offset = FILE_HEADER_BYTES;
-        self.end.last_seq = SeqNo::ZERO;
-        self.end.on_disk = true;
-    }
-}
 
 /// What a database goes on from.
 pub(crate) struct Replayed {
@@ -300,11 +282,11 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
         }
         let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
         let (edit, handles) = if plan.linked().next().is_some() {
-            let linked = link::place(context, &plan, &captured, &Ground::without_compactions(&family.version))?;
-            (linked.edit(&plan), link::handles(&plan))
+            let linked = Ground::without_compactions(&family.version).place(&plan, &captured, context)?;
+            (linked.edit(&plan), plan.handles())
         } else {
             let mut edit = VersionEdit::new(family.family.id());
-            let built = build(context, &plan, &captured)?.inspect(|table| table.installed(&plan));
+            let built = build(&plan, context, &captured)?.inspect(|table| table.installed(&plan));
             edit.added.extend(built.iter().map(|table| (0, table.meta.clone())));
             (edit, built.into_iter().filter_map(|table| table.adopted).collect())
         };

@@ -12,13 +12,14 @@ use log::{
 use vfs::Vfs;
 
 use super::row::{self, FoundLog, FoundRow};
-use super::{LogReplay, ReplayedLog, recovery_mode};
+use super::{LogReplay, recovery_mode};
 use crate::commit::batch::BatchReader;
 use crate::commit::large::LargeBatchRecord;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
+use crate::wal::logs::ReplayedLog;
 
 /// How a log ended.
 struct OwnEnd {

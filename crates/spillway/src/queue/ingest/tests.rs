@@ -22,7 +22,7 @@ use base::options::{DbOptions, FamilyOptions, apply_string};
 use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 
 use super::*;
-use crate::core::{Core, FamilyState, State};
+use crate::core::{FamilyState, State};
 use crate::flush::job::FlushPlan;
 use crate::{
     Db, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
@@ -103,10 +103,10 @@ impl World {
         path
     }
 
-    fn flush(&self, pick: impl FnOnce(&Core, &mut State, base::FamilyId) -> Option<FlushPlan>) -> String {
+    fn flush(&self, pick: impl FnOnce(&mut State, base::FamilyId) -> Option<FlushPlan>) -> String {
         let plan = self.with_state(|state, id| {
             state.families.get_mut(&id).expect("it is there").flushing = false;
-            pick(self.db().core(), state, id)
+            pick(state, id)
         });
         let Some(plan) = plan else {
             self.hold_flushes();
@@ -123,7 +123,7 @@ impl World {
             format!("{way}{taken}")
         };
         let runs = plan.runs().map(run).collect::<Vec<_>>().join(", ");
-        self.db().core().flush_group(vec![plan]).unwrap();
+        self.db().engine().flusher.flush_group(vec![plan]).unwrap();
         self.hold_flushes();
         self.with(|family| {
             let linked: Vec<u64> = family.linked_ingests.iter().map(|first| first.0).collect();
@@ -197,17 +197,17 @@ impl World {
                 self.db().delete_range(&self.family(), start.as_bytes(), end.as_bytes(), &options).unwrap();
             }
             ["merge", bytes] => self.db().set_options(&self.family(), &[("merge_ingests_max_bytes", bytes)]).unwrap(),
-            ["seal"] => drop(self.db().core().seal_for_flush(&self.family()).unwrap()),
+            ["seal"] => drop(self.db().engine().flusher.memtables.seal_for_flush(&self.family()).unwrap()),
             ["ingest", ref words @ ..] => self.ingest(words),
             ["write", key, "with", ref words @ ..] => self.write_with_ingest(key, words),
             ["snapshot"] => self.snapshot = Some(self.db().snapshot()),
             ["release"] => self.snapshot = None,
             ["queue"] => return self.queue(),
-            ["flush"] => return self.flush(|core, state, id| core.plan_flush(state, id)),
-            ["job"] => return self.flush(|core, state, _| core.pick_flush(state)),
+            ["flush"] => return self.flush(State::plan_flush),
+            ["job"] => return self.flush(|state, _| state.pick_flush()),
             ["switch"] => {
                 let family = self.family();
-                self.db().core().replace_memtable(&family, family.mutable_id(), 0).unwrap();
+                self.db().engine().flusher.memtables.replace_memtable(&family, family.mutable_id(), 0).unwrap();
             }
             ["get", ref keys @ ..] => return self.get(keys),
             ["tables"] => return self.tables(),
@@ -285,6 +285,6 @@ fn only_so_many_ingests_are_linked_at_once() {
     for i in 0..70 {
         world.ingest(&[&format!("k{i:02}")]);
     }
-    assert_eq!([(); 2].map(|()| world.flush(|core, state, _| core.pick_flush(state)).matches('(').count()), [64, 6]);
-    assert_eq!(world.flush(|core, state, _| core.pick_flush(state)), "nothing\n");
+    assert_eq!([(); 2].map(|()| world.flush(|state, _| state.pick_flush()).matches('(').count()), [64, 6]);
+    assert_eq!(world.flush(|state, _| state.pick_flush()), "nothing\n");
 }

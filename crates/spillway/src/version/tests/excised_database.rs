@@ -107,7 +107,7 @@ impl World {
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);
         let change = Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] };
-        assert!(core.install(change).unwrap());
+        assert!(self.db.engine().installer.install(change).unwrap());
         self.model.retain(|key, _| *key < start || *key >= end);
         !is_empty
     }

@@ -6,10 +6,12 @@
 //!
 //! Whoever waits for a flush ([`FamilyState::flush_wanted_through`]) ends the waiting.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::{Core, FamilyState, State};
-use crate::flush::job::is_ingest;
+use crate::core::{FamilyState, State};
+use crate::queue::flushable::Flushable;
+use crate::queue::ingest::QueuedIngest;
 
 /// How long the first of them waits. The log is needed so much longer, and a compaction comes so much later.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -38,6 +40,25 @@ impl FamilyState {
         self.joined_at.is_some() && self.queue.iter().any(is_ingest) && self.is_small()
     }
 
+    /// Whether the family has something to flush: enough sealed entries, an ingest that waits no longer, or any that somebody
+    /// waits for.
+    pub fn wants_flush(&self) -> bool {
+        let Some(oldest) = self.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
+        self.queue.iter().any(|entry| self.is_waited_for(entry))
+            || ((is_ingest(oldest) || self.queue.len() >= self.merged_at_least()) && !self.flush_can_wait())
+    }
+
+    /// So many memtables are merged into one table, where nobody waits for fewer.
+    pub fn merged_at_least(&self) -> usize {
+        self.family.options().min_write_buffer_number_to_merge
+    }
+
+    pub fn is_waited_for(&self, entry: &Arc<dyn Flushable>) -> bool {
+        let wanted = self.flush_wanted_through;
+        // The second is for those that no write was noted to: only their memory can be waited for.
+        entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
+    }
+
     fn is_small(&self) -> bool {
         let options = self.family.options();
         let (mut tables, mut table_bytes, mut memtable_bytes) = (0, 0, 0);
@@ -63,6 +84,45 @@ impl FamilyState {
     }
 }
 
+/// Tables that a queue will become, the tables of one linked ingest counted as one. Memtables are taken for merged with what
+/// is beside them.
+pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
+    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_linked) { run.len() } else { 1 };
+    queue.chunk_by(|a, b| is_linked(a) == is_linked(b)).map(of_run).sum()
+}
+
+/// What the entries that are no ingests hold: of a memtable, what was reserved in it.
+pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
+    let bytes = |entry: &Arc<dyn Flushable>| match entry.as_memtable() {
+        Some(memtable) => memtable.reserved_bytes(),
+        None => entry.memory_bytes(),
+    };
+    entries.iter().filter(|entry| !is_ingest(entry)).map(bytes).sum()
+}
+
+/// Whether the entry becomes a table as it is, and leaves the queue in a flush of its own.
+pub(crate) fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
+    entry.conversion().is_some()
+}
+
+pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some()
+}
+
+/// Whether the entry's tables are linked; of all others tables are made.
+pub(crate) fn is_linked(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(|ingest| !ingest.is_merged())
+}
+
+pub(crate) fn excises(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(QueuedIngest::has_excise)
+}
+
+/// Whether its committer takes the entry out of the queue, and nothing above it leaves before.
+pub(crate) fn is_held(entry: &Arc<dyn Flushable>) -> bool {
+    entry.as_ingest().is_some_and(QueuedIngest::is_held)
+}
+
 /// All may come to level 0 at once: writers are not to be slowed down for that.
 fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
     match slowdown_trigger {
@@ -77,29 +137,16 @@ impl State {
         self.families.values_mut().for_each(|family| family.joined_at = None);
     }
 
-    fn end_waits_until(&mut self, due: Duration) {
-        for family in self.families.values_mut() {
-            family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);
-        }
-    }
-}
-
-impl Core {
-    /// Whether there is a thread that ends waits.
-    pub fn flushes_can_wait(&self) -> bool {
-        !self.context.vfs.runs_inline()
-    }
-
     /// When the first flush that waits is due.
     pub fn next_flush_at(&self) -> Option<Duration> {
-        let state = self.state.lock();
-        state.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
+        self.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
     }
 
     /// Ends the waits that are due then.
-    pub fn end_flush_waits(&self, due: Duration) {
-        self.state.lock().end_waits_until(due);
-        self.state_changed.notify_all();
+    pub fn end_flush_waits(&mut self, due: Duration) {
+        for family in self.families.values_mut() {
+            family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The commit path. A write, a large batch and an ingest are each a [`Commit`]; all go through [`Core::number`] and
-//! [`Core::apply`]:
+//! The commit path. A write, a large batch and an ingest are each a [`Commit`]; all go through [`Committer::number`] and
+//! [`Committer::apply`]:
 //!
 //! 1. admission, off the locks: room in memtables, clearance from range latches; whatever can fail or wait (C4);
 //! 2. under the commit lock, O(1) (C3): check, take numbers, log space and a place in the pipeline; a commit that brings
@@ -19,16 +19,21 @@ use smallvec::SmallVec;
 
 use crate::commit::admission::{self, Part, Parts, Waiter};
 use crate::commit::batch::{self, BatchReader, WriteBatch};
+use crate::commit::counted::WriteCounts;
 use crate::commit::flushables::NewFlushable;
+use crate::commit::ingest_waits::IngestWaits;
 use crate::commit::latch::{Clearance, KeyRange, LatchGuard};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::{KeyBounds, LogPosition, Ticket};
 use crate::commit::record::Record;
 use crate::commit::stall::StallCause;
+use crate::commit::unfinished::Unfinished;
 use crate::core::family::Family;
 use crate::core::{CommitState, Core, FamilySet, State};
+use crate::queue::Memtables;
 use crate::queue::staged::{Seam, Staged};
 use crate::wal::logs::ActiveLog;
+use crate::wal::roll::Wal;
 use crate::wal::value_logs::Logged;
 
 /// Everything that takes sequence numbers.
@@ -78,12 +83,20 @@ pub(crate) struct Entries<'a> {
     pub options: &'a WriteOptions,
 }
 
-/// A commit that has numbers, and whose flushables stand in the queues. Dropped before it was [applied](Core::apply), it turns
+/// A commit that has numbers, and whose flushables stand in the queues. Dropped before it was [applied](Committer::apply), it turns
 /// the database read-only (C4).
 pub(crate) struct Numbered<'a> {
     pub given: Given,
     space: Option<InLog>,
     unfinished: Unfinished<'a>,
+}
+
+/// What a write did.
+pub(crate) struct Written {
+    /// The last number that it took.
+    pub last: SeqNo,
+    /// The write ends with a flush of these.
+    pub to_flush: Vec<Arc<Family>>,
 }
 
 /// What came of a commit.
@@ -197,28 +210,50 @@ impl<'a> Commit<'a> {
     }
 }
 
-impl Core {
-    /// Applies a batch: atomically, and visibly to every read that starts after the return. Returns the last number it
-    /// took.
+/// Takes commits through the pipeline.
+pub(crate) struct Committer {
+    pub core: Arc<Core>,
+    pub memtables: Arc<Memtables>,
+    pub wal: Arc<Wal>,
+    pub ingest_waits: IngestWaits,
+    pub counts: WriteCounts,
+}
+
+impl Committer {
+    pub fn new(core: Arc<Core>, memtables: Arc<Memtables>, wal: Arc<Wal>) -> Arc<Self> {
+        let (ingest_waits, counts) = (IngestWaits::default(), WriteCounts::new(&core.context));
+        Arc::new(Committer { core, memtables, wal, ingest_waits, counts })
+    }
+
+    /// As [`write`](Self::write), counted, and timed if statistics are kept.
+    pub(crate) fn write_counted(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
+        let start = self.counts.start(&self.core.context);
+        let written = self.write(batch, options)?;
+        self.counts.add(batch, options, start.map(|start| self.core.context.vfs.now().saturating_sub(start)));
+        Ok(written)
+    }
+
+    /// Applies a batch: atomically, and visibly to every read that starts after the return. The caller
+    /// [ends](crate::flush::group::Flusher::end_write) the write.
     ///
     /// # Errors
     /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait. `ReadOnly`: the database does
     /// not take writes. `Io`, `NoSpace`: the write failed; whether it is there after a reopen is not known if it had
     /// reached the log.
-    pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        self.check_takes_writes()?;
+    pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
+        self.core.check_takes_writes()?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument(
                 "a write cannot be synced (sync) and not logged (disable_wal) at once",
             ));
         }
         batch.check_size()?;
-        let set = self.families.load();
+        let set = self.core.families.load();
         if batch.is_empty() {
             return self.write_nothing(&set, options);
         }
         self.wait_for_debt(batch.len(), options)?;
-        if batch.len() as u64 > self.context.options.large_batch_bytes {
+        if batch.len() as u64 > self.core.context.options.large_batch_bytes {
             return self.write_large(batch, &set, options);
         }
         let parts = admission::summarise(batch, &set, options)?;
@@ -226,32 +261,26 @@ impl Core {
         let numbered = self.number(&mut commit)?;
         let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
         if let Some((log, at)) = &log {
-            self.mark_if_due(given.last, given.log_end, || log.position_behind(at));
-        }
-        if let Some(entries) = &commit.entries {
-            self.flush_written(&entries.parts, given.last, options)?;
+            self.wal.mark_if_due(given.last, given.log_end, || log.position_behind(at));
         }
         if options.sync {
-            self.sync_write(given.log_end)?;
+            self.wal.sync_write(given.log_end)?;
         }
-        self.drive_if_inline();
-        Ok(given.last)
+        let to_flush = commit.entries.map_or_else(Vec::new, |entries| flushed_eagerly(&entries.parts, options));
+        Ok(Written { last: given.last, to_flush })
     }
 
     /// What a batch without changes does: with `sync` all that was written before it survives power loss from then on, as
     /// after [`sync_log`](crate::Db::sync_log); with `flush_after` it is in tables, whatever family it went to.
     #[cold]
-    fn write_nothing(&self, set: &FamilySet, options: &WriteOptions) -> Result<SeqNo> {
-        let last = self.pipeline.visible();
-        if options.flush_after {
-            let families: Vec<&Arc<Family>> = set.iter().filter(|family| !family.is_dropped()).collect();
-            self.flush_families(&families)?;
-        }
+    fn write_nothing(&self, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
+        let last = self.core.pipeline.visible();
+        let live = set.iter().filter(|family| options.flush_after && !family.is_dropped());
+        let to_flush = live.cloned().collect();
         if options.sync {
-            self.sync_write(self.pipeline.published_log())?;
+            self.wal.sync_write(self.core.pipeline.published_log())?;
         }
-        self.drive_if_inline();
-        Ok(last)
+        Ok(Written { last, to_flush })
     }
 
     /// Takes numbers for a commit, and has its flushables join the queues.
@@ -291,16 +320,16 @@ impl Core {
             }
             Missing::Wal(log) => {
                 commit.clearance.give_back_pass();
-                self.roll_log(log.as_ref(), commit.record_bytes().unwrap_or(0) as u64)?;
+                self.wal.roll_log(log.as_ref(), commit.record_bytes().unwrap_or(0) as u64)?;
             }
             Missing::Slot => {
                 commit.clearance.give_back_pass();
-                let start = self.context.vfs.now();
+                let start = self.core.context.vfs.now();
                 backoff.snooze();
-                self.stall.count_since(StallCause::Pipeline, start);
+                self.core.stall.count_since(StallCause::Pipeline, start);
             }
         }
-        self.check_writable()
+        self.core.check_writable()
     }
 
     /// Latches what a commit touches, and has its conflicts checked.
@@ -308,23 +337,23 @@ impl Core {
     fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
         commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
         commit.is_latched = true;
-        let numbered = self.commit.lock().last_seq;
-        self.pipeline.wait_visible(numbered)?;
+        let numbered = self.core.commit.lock().last_seq;
+        self.core.pipeline.wait_visible(numbered)?;
         check.check()
     }
 
     /// Both locks, of which a commit without flushables takes the second only. The state lock keeps the queues as they were
     /// staged; the commit lock makes the order of numbers the order in the queues (Q1).
     fn try_number<'a>(&'a self, commit: &mut Commit<'_>) -> Result<Numbered<'a>, Missing> {
-        let mut unfinished = Unfinished::new(self);
+        let mut unfinished = Unfinished::new(&self.core);
         let mut state = None;
         if !commit.flushables.is_empty() {
             commit.staged.clear();
-            let state = state.insert(self.state.lock());
+            let state = state.insert(self.core.state.lock());
             self.stage(&commit.flushables, state, &mut commit.staged)?;
         }
-        let mut end = self.lock_commit();
-        let held = (!commit.waiter.is_writer).then(|| self.ingest_waits.hold_lock(self.context.vfs.now()));
+        let mut end = self.ingest_waits.lock(&self.core.commit);
+        let held = (!commit.waiter.is_writer).then(|| self.ingest_waits.hold_lock(self.core.context.vfs.now()));
         let taken = self.take(commit, &mut end);
         if let Ok(taken) = &taken {
             unfinished.hold(taken.ticket);
@@ -332,7 +361,7 @@ impl Core {
         }
         if let Some(held) = held {
             commit.lock.locked_at = held.since;
-            commit.lock.locked_for += held.end(self.context.vfs.now());
+            commit.lock.locked_for += held.end(self.core.context.vfs.now());
         }
         drop(end);
         let Taken { given, space, .. } = taken?;
@@ -345,7 +374,7 @@ impl Core {
     /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
     /// in everything but the number of families (C3).
     fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
-        if !commit.is_latched && !self.latches.lets_pass(&commit.clearance) {
+        if !commit.is_latched && !self.core.latches.lets_pass(&commit.clearance) {
             return Err(Missing::Latch);
         }
         if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
@@ -361,7 +390,7 @@ impl Core {
 
     /// Takes a commit's numbers, space for its record and a place in the pipeline. O(1) (C3).
     fn take_numbers(&self, commit: &Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
-        if !self.pipeline.has_room() {
+        if !self.core.pipeline.has_room() {
             return Err(Missing::Slot);
         }
         let exhausted = || Error::read_only("the database has used up its 2^56 sequence numbers");
@@ -383,7 +412,7 @@ impl Core {
         assert!(last > before, "sequence numbers only grow (S1, S3)");
         end.last_seq = last;
         let log_end = space.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
-        let ticket = self.pipeline.enter(last, log_end, &commit.bounds);
+        let ticket = self.core.pipeline.enter(last, log_end, &commit.bounds);
         Ok(Taken { given: Given { before, last, log_end }, ticket, space })
     }
 
@@ -393,12 +422,12 @@ impl Core {
     /// does not say that something else belongs to it.
     fn install_flushables(&self, commit: &mut Commit<'_>, given: &Given) {
         if let Some(log) = commit.own_log {
-            self.logs.note_large(log, given.last);
+            self.core.logs.note_large(log, given.last);
         }
         if commit.staged.is_empty() {
             return;
         }
-        let logged_through = self.pipeline.entered_log();
+        let logged_through = self.core.pipeline.entered_log();
         for (flushable, staged) in commit.flushables.iter().zip(&mut commit.staged) {
             if staged.keeps_mutable() {
                 staged.mutable().memtable().mark_foreign();
@@ -415,7 +444,7 @@ impl Core {
         for (flushable, staged) in commit.flushables.iter_mut().zip(&mut commit.staged) {
             let family = flushable.state_in(state);
             flushable.follow(staged, family);
-            if self.flushes_can_wait() && flushable.brings_ingest() {
+            if self.core.flushes_can_wait() && flushable.brings_ingest() {
                 commit.begins_wait |= family.note_ingest(commit.lock.locked_at);
             }
         }
@@ -428,9 +457,9 @@ impl Core {
     pub(crate) fn apply(&self, commit: &mut Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
         let Numbered { given, space, mut unfinished } = numbered;
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
-            log.note_published(self.pipeline.published_log());
-            let append = |kind, pieces: &[&[u8]]| self.logs.append(log, reservation, kind, pieces);
-            record.appended(&given, append).inspect_err(|error| self.fail(error))?;
+            log.note_published(self.core.pipeline.published_log());
+            let append = |kind, pieces: &[&[u8]]| self.core.logs.append(log, reservation, kind, pieces);
+            record.appended(&given, append).inspect_err(|error| self.core.fail(error))?;
         }
         if let Some(entries) = &commit.entries {
             entries.insert(&given, space.as_ref());
@@ -442,7 +471,7 @@ impl Core {
         }
         commit.latch = None;
         commit.clearance.give_back_pass();
-        self.pipeline.wait_visible(given.last)?;
+        self.core.pipeline.wait_visible(given.last)?;
         Ok(Committed { given, under, begins_wait: commit.begins_wait, log: space })
     }
 
@@ -450,7 +479,7 @@ impl Core {
     #[cold]
     fn end_flushables(&self, commit: &mut Commit<'_>) -> usize {
         if !commit.waiter.is_writer {
-            commit.lock.published_at = self.context.vfs.now();
+            commit.lock.published_at = self.core.context.vfs.now();
         }
         let under = commit.staged.iter().filter(|staged| staged.keeps_mutable()).count();
         self.exchange_views(&commit.flushables, &mut commit.staged);
@@ -466,36 +495,11 @@ impl Core {
     }
 }
 
-/// A place in the pipeline from when it is given out. Left unfinished, by an error or a panic, it ends the database's ability
-/// to write and wakes everyone who waits for it (C4). Made before any lock: failing takes the state lock.
-pub(crate) struct Unfinished<'a> {
-    core: &'a Core,
-    ticket: Option<Ticket>,
-}
-
-impl<'a> Unfinished<'a> {
-    pub fn new(core: &'a Core) -> Self {
-        Unfinished { core, ticket: None }
-    }
-
-    pub fn hold(&mut self, ticket: Ticket) {
-        self.ticket = Some(ticket);
-    }
-
-    /// What has the number is in the log, and in the memtables or the queues.
-    pub fn finish(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.core.pipeline.finish(ticket);
-        }
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.core.fail_numbered(&Error::read_only("a write failed after it was numbered"));
-        }
-    }
+/// The families whose flush ends a write: it asks for that, or they do.
+#[inline]
+pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec<Arc<Family>> {
+    let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
+    parts.iter().filter(is_asked_for).map(|part| part.family.clone()).collect()
 }
 
 impl Entries<'_> {

@@ -7,10 +7,9 @@
 
 use std::sync::Arc;
 
-use base::{Result, SeqNo};
+use base::SeqNo;
 
-use crate::core::family::Family;
-use crate::core::{Core, FamilyState, holds};
+use crate::core::{FamilyState, holds};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::edit::VersionEdit;
@@ -66,7 +65,7 @@ impl FamilyState {
     }
 
     /// Whether so many ingests are listed that whatever keeps T below them is to be flushed, and that was not asked for.
-    fn has_too_many_linked(&self) -> bool {
+    pub fn has_too_many_linked(&self) -> bool {
         self.linked_ingests.len() >= LINKED_INGESTS_MAX
             && self
                 .linked_ingests
@@ -92,21 +91,6 @@ impl FamilyState {
     /// Whether everything through `last` that was sealed is in tables.
     pub fn is_flushed_through(&self, last: SeqNo) -> bool {
         self.queue.iter().all(|entry| entry.created_at() >= last)
-    }
-}
-
-impl Core {
-    /// Seals the memtables that have long lists of linked ingests above them, so that T passes those.
-    ///
-    /// # Errors
-    /// What making a memtable yields.
-    pub(crate) fn pass_linked_ingests(&self) -> Result<()> {
-        let families: Vec<Arc<Family>> = {
-            let state = self.state.lock();
-            let long = state.families.values().filter(|family| family.has_too_many_linked());
-            long.map(|family| family.family.clone()).collect()
-        };
-        families.iter().try_for_each(|family| self.seal_for_flush(family).map(|_| ()))
     }
 }
 

@@ -28,15 +28,15 @@ fn read(db: &Db) -> u64 {
 fn try_increment(db: &Db) -> bool {
     let counter = read(db);
     thread::yield_now();
-    let (core, options) = (db.core(), WriteOptions::default());
+    let (committer, options) = (&db.engine().committer, WriteOptions::default());
     let mut batch = WriteBatch::new();
     batch.put(db.default_family().id(), b"counter", &(counter + 1).to_le_bytes());
-    let set = core.families.load();
+    let set = committer.core.families.load();
     let parts = admission::summarise(&batch, &set, &options).expect("a family of the database");
     let check = Unchanged { db, counter };
     let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, parts, &options) };
-    match core.number(&mut commit) {
-        Ok(numbered) => core.apply(&mut commit, numbered).map(|_| true).expect("written"),
+    match committer.number(&mut commit) {
+        Ok(numbered) => committer.apply(&mut commit, numbered).map(|_| true).expect("written"),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
             false

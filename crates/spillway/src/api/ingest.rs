@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use base::Result;
 
-use super::options::{IngestOptions, IngestRequest};
-use super::prepare::PreparedIngest;
-use super::progress::IngestProgress;
-use super::report::IngestReport;
 use crate::api::db::Db;
 use crate::commit::batch::WriteBatch;
 use crate::core::family::Family;
+use crate::ingest::{IngestOptions, IngestProgress, IngestReport, IngestRequest, PreparedIngest};
 
 impl Db {
     /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and [`commit_ingest`](Self::commit_ingest)
@@ -61,7 +58,7 @@ impl Db {
     ) -> Result<PreparedIngest> {
         let (core, start) = (self.core(), self.core().context.vfs.now());
         let _noting = core.context.noting();
-        let mut prepared = core.prepare_ingest(requests, options, progress)?;
+        let mut prepared = self.engine().ingester.prepare_ingest(requests, options, progress)?;
         prepared.took = core.context.vfs.now().saturating_sub(start);
         Ok(prepared)
     }
@@ -75,12 +72,12 @@ impl Db {
     /// log or the MANIFEST failed; the database takes no more writes.
     pub fn commit_ingest(&self, prepared: PreparedIngest) -> Result<IngestReport> {
         let _noting = self.core().context.noting();
-        self.core().commit_ingest(prepared, None)
+        self.engine().ingester.commit_ingest(prepared, None)
     }
 
     /// As [`commit_ingest`](Self::commit_ingest), atomically with a batch, which counts as written after the tables.
     pub fn write_with_ingest(&self, batch: &WriteBatch, prepared: PreparedIngest) -> Result<IngestReport> {
         let _noting = self.core().context.noting();
-        self.core().commit_ingest(prepared, Some(batch))
+        self.engine().ingester.commit_ingest(prepared, Some(batch))
     }
 }

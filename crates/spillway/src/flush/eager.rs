@@ -10,35 +10,37 @@ use std::sync::Arc;
 use base::{Error, FamilyId, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::commit::admission::Part;
-use crate::commit::options::WriteOptions;
+use crate::commit::committer::Written;
 use crate::core::family::Family;
 use crate::core::space::Needs;
-use crate::core::{Core, FamilyState};
+use crate::flush::group::Flusher;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 
-impl Core {
-    /// Ends a visible write, whose last number is `last`, with the flush that was asked for: by the write for every
-    /// family it touched, or by a family for itself.
+impl Flusher {
+    /// Ends a visible write: with the flush that was asked for, and the background work that is due if the vfs runs inline.
+    /// Returns its last number.
+    ///
+    /// # Errors
+    /// As [`flush_through`](Self::flush_through).
+    #[inline]
+    pub(crate) fn end_write(&self, written: Written) -> Result<SeqNo> {
+        if !written.to_flush.is_empty() {
+            self.flush_through(&written.to_flush, written.last)?;
+        }
+        self.core.drive_if_inline();
+        Ok(written.last)
+    }
+
+    /// Ends a visible write, whose last number is `last`, with the flush of these families.
     ///
     /// # Errors
     /// What keeps the flush from ending; the write itself was done. After `NoSpace` the flush is tried again when there is
     /// room; after others the database is read-only.
-    #[inline]
-    pub(crate) fn flush_written(&self, parts: &[Part<'_>], last: SeqNo, options: &WriteOptions) -> Result<()> {
-        let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
-        if !parts.iter().any(|part| is_asked_for(&part)) {
-            return Ok(());
-        }
-        let families: SmallVec<[&Arc<Family>; 2]> = parts.iter().filter(is_asked_for).map(|part| part.family).collect();
-        self.flush_through(&families, last)
-    }
-
-    fn flush_through(&self, families: &[&Arc<Family>], last: SeqNo) -> Result<()> {
-        let _awaited = self.context.pace.await_flushes();
-        let mut claims = Claims { core: self, families: SmallVec::new() };
+    fn flush_through(&self, families: &[Arc<Family>], last: SeqNo) -> Result<()> {
+        let _awaited = self.core.context.pace.await_flushes();
+        let mut claims = Claims { flusher: self, families: SmallVec::new() };
         for family in families {
             claims.claim(family.id());
             let sealed = self.seal_through(family, last);
@@ -48,31 +50,31 @@ impl Core {
         }
         claims.flush_older_runs()?;
         let plans = claims.into_plans()?;
-        self.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
+        self.core.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
         if !plans.is_empty() {
             let bytes = plans.iter().map(FlushPlan::bytes).sum();
             let flushed = self.flush_group(plans);
-            self.end_job(Needs::Flush, bytes, &flushed);
+            self.core.end_job(Needs::Flush, bytes, &flushed);
             flushed?;
         }
         // Memtables that another thread had begun to flush, or will, with older ones of the family.
         let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
-        self.wait_until(|state| {
+        self.core.wait_until(|state| {
             let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| family.is_flushed_through(last));
-            self.is_done_or_lacks_space(ids.iter().all(is_done))
+            self.core.is_done_or_lacks_space(ids.iter().all(is_done))
         })
     }
 
     /// Seals the family's mutable memtable, unless everything through `last` has been sealed already.
     fn seal_through(&self, family: &Arc<Family>, last: SeqNo) -> Result<()> {
         let id = {
-            let mut state = self.state.lock();
-            let current = self.family_state(&mut state, family.id())?;
+            let mut state = self.core.state.lock();
+            let current = self.core.family_state(&mut state, family.id())?;
             current.flush_wanted_through = current.flush_wanted_through.max(last);
             (current.mutable.created_at() < last).then(|| current.mutable.id())
         };
         match id {
-            Some(id) => self.replace_memtable(family, id, 0),
+            Some(id) => self.memtables.replace_memtable(family, id, 0),
             None => Ok(()),
         }
     }
@@ -81,14 +83,14 @@ impl Core {
 /// Families whose flush this thread takes on, before the memtable is sealed that is to be flushed: once that is, any
 /// thread might. Dropped, it leaves them to the others.
 struct Claims<'a> {
-    core: &'a Core,
+    flusher: &'a Flusher,
     families: SmallVec<[FamilyId; 2]>,
 }
 
 impl Claims<'_> {
     /// Claims a family's flush unless another thread has it.
     fn claim(&mut self, id: FamilyId) {
-        let mut state = self.core.state.lock();
+        let mut state = self.flusher.core.state.lock();
         if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {
             family.flushing = true;
             self.families.push(id);
@@ -106,10 +108,10 @@ impl Claims<'_> {
             };
             self.families.remove(at); // the flush ends with the claim
             let bytes = plan.bytes();
-            let flushed = self.core.flush_group(vec![plan]);
-            self.core.end_job(Needs::Flush, bytes, &flushed);
+            let flushed = self.flusher.flush_group(vec![plan]);
+            self.flusher.core.end_job(Needs::Flush, bytes, &flushed);
             flushed?;
-            let mut state = self.core.state.lock();
+            let mut state = self.flusher.core.state.lock();
             if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {
                 family.flushing = true;
                 self.families.insert(at, id);
@@ -119,14 +121,14 @@ impl Claims<'_> {
     }
 
     fn plan_older_run(&self, id: FamilyId) -> Option<FlushPlan> {
-        let mut state = self.core.state.lock();
+        let mut state = self.flusher.core.state.lock();
         let family = state.families.get_mut(&id)?;
-        part_from_ingests(family, self.families.len());
-        if self.core.is_closing() || next_to_flush(&family.queue).len() == family.queue.len() {
+        part_from_ingests(&family.queue, self.families.len());
+        if self.flusher.core.is_closing() || next_to_flush(&family.queue).len() == family.queue.len() {
             return None;
         }
         family.flushing = false;
-        let plan = self.core.plan_flush(&mut state, id);
+        let plan = state.plan_flush(id);
         if let Some(family) = state.families.get_mut(&id) {
             family.flushing = true; // the claim's, where there is no plan
         }
@@ -136,17 +138,17 @@ impl Claims<'_> {
     /// What is to be flushed in the families claimed. Not after the database began to close, which waits for flushes
     /// that run: looked at under the lock that both take.
     fn into_plans(mut self) -> Result<Vec<FlushPlan>> {
-        let mut state = self.core.state.lock();
-        if self.core.is_closing() {
+        let mut state = self.flusher.core.state.lock();
+        if self.flusher.core.is_closing() {
             drop(state); // the families are left to nobody
             return Err(Error::closed("the database is being closed: the write was done, its flush was not"));
         }
         let claimed = std::mem::take(&mut self.families);
         let plan = |id: FamilyId| {
             let family = state.families.get_mut(&id)?;
-            part_from_ingests(family, claimed.len());
+            part_from_ingests(&family.queue, claimed.len());
             family.flushing = false;
-            self.core.plan_flush(&mut state, id)
+            state.plan_flush(id)
         };
         Ok(claimed.iter().copied().filter_map(plan).collect())
     }
@@ -154,9 +156,9 @@ impl Claims<'_> {
 
 /// Has what a family ingested leave its queue apart from memtables, where families are flushed together: one whose merged
 /// ingest turned out to be damaged would leave in an edit of its own.
-fn part_from_ingests(family: &FamilyState, families: usize) {
+fn part_from_ingests(queue: &[Arc<dyn Flushable>], families: usize) {
     if families > 1 {
-        family.queue.iter().filter_map(|entry| entry.as_ingest()).for_each(QueuedIngest::link_instead);
+        queue.iter().filter_map(|entry| entry.as_ingest()).for_each(QueuedIngest::link_instead);
     }
 }
 
@@ -165,13 +167,13 @@ impl Drop for Claims<'_> {
         if self.families.is_empty() {
             return;
         }
-        let mut state = self.core.state.lock();
+        let mut state = self.flusher.core.state.lock();
         for id in &self.families {
             if let Some(family) = state.families.get_mut(id) {
                 family.flushing = false;
             }
         }
         drop(state);
-        self.core.state_changed.notify_all();
+        self.flusher.core.state_changed.notify_all();
     }
 }

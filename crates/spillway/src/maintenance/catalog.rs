@@ -1,0 +1,109 @@
+//! Families created and dropped, and their options changed.
+
+use std::sync::Arc;
+
+use base::note;
+use base::options::FamilyOptions;
+use base::{Error, FamilyId, Result};
+
+use crate::api::db::DEFAULT_FAMILY;
+use crate::core::family::{Family, check_name};
+use crate::core::install::Installer;
+use crate::core::{Core, FamilySet, FamilyState};
+use crate::open::families::Shared;
+use crate::queue::flushable::Flushable;
+use crate::version::edit::VersionEdit;
+
+/// The families of an open database.
+pub(crate) struct Catalog<'a> {
+    pub core: &'a Core,
+    pub installer: &'a Installer,
+}
+
+impl Catalog<'_> {
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        check_name(name)?;
+        if self.core.families.load().by_name(name).is_some() {
+            return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+        }
+        let mut manifest = self.installer.manifest.lock();
+        let id = {
+            let mut state = self.core.state.lock();
+            if self.core.families.load().by_name(name).is_some() {
+                return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+            }
+            state.max_family += 1;
+            FamilyId(state.max_family)
+        };
+        let last_seq = self.core.commit.lock().last_seq;
+        let shared = Shared::of(self.core);
+        let family = shared.make_family(&self.core.context, last_seq, id, (name, options))?;
+        let last_seq = family.view_full().mutable.created_at();
+        let edit = VersionEdit {
+            comparator: Some(family.order().user.name().to_owned()),
+            add_family: Some(name.to_owned()),
+            log_number: Some(base::FileNumber(0)),
+            flushed_through: Some(last_seq),
+            max_family: Some(id.0),
+            next_file: Some(self.core.context.numbers.peek()),
+            ..VersionEdit::new(id)
+        };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writer.commit(&[edit]).inspect_err(|e| self.core.fail_manifest(e))?;
+        let mut state = self.core.state.lock();
+        let view = family.view_full();
+        state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
+        self.replace_families(|families| families.push(family.clone()));
+        Ok(family)
+    }
+
+    pub fn drop_family(&self, family: &Family) -> Result<()> {
+        if family.name() == DEFAULT_FAMILY {
+            return Err(Error::invalid_argument("the default column family cannot be dropped"));
+        }
+        let mut manifest = self.installer.manifest.lock();
+        self.core.check_family(family)?;
+        let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        writer.commit(&[edit]).inspect_err(|e| self.core.fail_manifest(e))?;
+        let mut state = self.core.state.lock();
+        let dropped = state.families.remove(&family.id());
+        self.replace_families(|families| families.retain(|other| other.id() != family.id()));
+        family.mark_dropped();
+        self.core.refresh_debt(&state);
+        drop(state);
+        drop(manifest);
+        if let Some(dropped) = dropped {
+            // Whoever still reads the family keeps its memtables, and no writer waits for that.
+            let sealed = dropped.queue.iter().filter_map(|entry| entry.charge());
+            sealed.for_each(|charge| charge.left_queue());
+            dropped.mutable.memtable_charge().left_queue();
+            dropped.tables().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
+        }
+        self.installer.release_logs();
+        self.core.state_changed.notify_all();
+        Ok(())
+    }
+
+    /// Called under the state lock.
+    fn replace_families(&self, change: impl FnOnce(&mut Vec<Arc<Family>>)) {
+        let mut families: Vec<_> = self.core.families.load().iter().cloned().collect();
+        change(&mut families);
+        self.core.families.store(Arc::new(FamilySet::new(families)));
+    }
+
+    pub fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
+        self.core.check_family(family)?;
+        family.change_options(|options| {
+            let remarks = base::options::set_at_runtime(options, changes)?;
+            for remark in remarks.into_iter().chain(options.settle()) {
+                note::warn!("column family \"{}\": {remark}", family.name());
+            }
+            options.validate()
+        })?;
+        self.core.refresh_debt(&self.core.state.lock());
+        self.core.state_changed.notify_all();
+        self.core.upkeep.raise();
+        Ok(())
+    }
+}

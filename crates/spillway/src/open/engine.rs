@@ -1,0 +1,132 @@
+//! The parts of an open database, put together, and its close.
+
+use std::sync::Arc;
+
+use base::Result;
+use base::note;
+use parking_lot::Mutex;
+use vfs::LockGuard;
+
+use crate::api::report::Told;
+use crate::commit::committer::Committer;
+use crate::compaction::job::Compactor;
+use crate::core::family::Family;
+use crate::core::install::Installer;
+use crate::core::space::Needs;
+use crate::core::{Core, InlineJobs};
+use crate::flush::group::Flusher;
+use crate::ingest::Ingester;
+use crate::ingest::link::Linker;
+use crate::jobs::Jobs;
+use crate::maintenance::catalog::Catalog;
+use crate::maintenance::checkpoint::Copier;
+use crate::open::options_file::OptionsFile;
+use crate::queue::Memtables;
+use crate::wal::roll::Wal;
+
+/// Held from the open to the end of the close.
+pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
+
+/// The parts of an open database. Each holds the parts that it uses; none holds the engine.
+pub(crate) struct Engine {
+    pub core: Arc<Core>,
+    pub installer: Arc<Installer>,
+    pub wal: Arc<Wal>,
+    pub committer: Arc<Committer>,
+    pub flusher: Arc<Flusher>,
+    pub compactor: Arc<Compactor>,
+    pub ingester: Ingester,
+    pub jobs: Arc<Jobs>,
+    pub options_file: OptionsFile,
+    /// What `rocksdb.stats` told last. A leaf lock.
+    pub told: Mutex<Told>,
+}
+
+impl Engine {
+    pub fn new(core: Core) -> Arc<Engine> {
+        let core = Arc::new(core);
+        let installer = Installer::new(core.clone());
+        let memtables = Memtables::new(core.clone());
+        let wal = Wal::new(core.clone(), installer.clone(), memtables.clone());
+        let linker = Linker::new(core.clone(), installer.clone());
+        let committer = Committer::new(core.clone(), memtables.clone(), wal.clone());
+        let flusher = Flusher::new(memtables.clone(), wal.clone(), linker.clone());
+        let compactor = Compactor::new(core.clone(), installer.clone());
+        let ingester = Ingester::new(&committer, &flusher, &linker);
+        let jobs = Jobs::new(flusher.clone(), compactor.clone());
+        let inline: Arc<dyn InlineJobs> = jobs.clone();
+        core.run_inline_by(Arc::downgrade(&inline));
+        let options_file = OptionsFile::new(core.clone());
+        Arc::new(Engine {
+            core,
+            installer,
+            wal,
+            committer,
+            flusher,
+            compactor,
+            ingester,
+            jobs,
+            options_file,
+            told: Mutex::default(),
+        })
+    }
+
+    pub fn catalog(&self) -> Catalog<'_> {
+        Catalog { core: &self.core, installer: &self.installer }
+    }
+
+    pub fn copier(&self) -> Copier<'_> {
+        Copier { core: &self.core, installer: &self.installer, flusher: &self.flusher }
+    }
+
+    /// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
+    pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
+        let _noting = self.core.context.noting();
+        let _awaited = self.core.context.pace.await_flushes();
+        let flushed = self.flush_unlogged();
+        if !self.core.begin_closing() {
+            return Ok(());
+        }
+        if let Some(registration) = self.core.state_changed.registration() {
+            registration.end();
+        }
+        self.core.wait_for_jobs(); // of threads that are not an Env's
+        let ended = self.wal.end_log();
+        self.jobs.purge_obsolete();
+        self.core.removals.give_back_all_space();
+        self.jobs.tell_background_errors();
+        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
+        *self.installer.manifest.lock() = None;
+        self.options_file.wait();
+        let closed = flushed.and(ended);
+        match &closed {
+            Ok(()) => note::info!("the database is closed"),
+            Err(error) => note::error!(%error, "the database is closed, and not everything went well"),
+        }
+        self.core.context.info_log.write_out();
+        *lock.lock() = None;
+        closed
+    }
+
+    /// Flushes the families that hold writes which are not in any log.
+    ///
+    /// # Errors
+    /// Why those writes are lost with the memory that they are in.
+    pub(crate) fn flush_unlogged(&self) -> Result<()> {
+        if self.core.read_only || self.core.context.options.avoid_flush_during_shutdown || self.core.is_closing() {
+            return Ok(());
+        }
+        let families: Vec<Arc<Family>> =
+            self.core.families.load().iter().filter(|family| family.has_unlogged_writes()).cloned().collect();
+        if families.is_empty() {
+            return Ok(());
+        }
+        if self.core.space.is_lacking(Needs::Manifest) {
+            let _ = self.jobs.mend(); // or the error stands
+        }
+        if let Some(error) = self.core.background_error() {
+            return Err(error.context("writes that went to no log (disable_wal) may be lost"));
+        }
+        self.flusher.flush_families(&families.iter().collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,89 @@
+//! How far the log is synced for callers, and its end when the database is closed. Keeps D1, D4.
+
+use std::sync::Arc;
+
+use base::metrics::{Ticker, tick};
+use base::note;
+use base::{ErrorKind, Result, SeqNo};
+use memtable::Memtable;
+
+use crate::commit::pipeline::LogPosition;
+use crate::wal::roll::Wal;
+use log::Position;
+
+impl Wal {
+    /// Ends the log at the end of the database's life. What is in tables is kept in no log: less to sync, to keep and to read at
+    /// the next open. No background work is under way.
+    pub(crate) fn end_log(&self) -> Result<()> {
+        let (log, next_record, last_seq, entered) = {
+            let mut commit = self.core.commit.lock();
+            commit.closed = true;
+            let next_record = self.core.next_record(&commit);
+            (commit.log.take(), next_record, commit.last_seq, self.core.pipeline.entered_log())
+        };
+        // Who is making the next log finds that nobody wants it, and removes it while the directory is this database's.
+        drop(self.core.logs.rolling.lock());
+        // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
+        if self.core.read_only || self.core.background_error().is_some() {
+            return Ok(());
+        }
+        self.core.pipeline.wait_visible(last_seq)?;
+        self.core.pipeline.wait_published(entered)?;
+        self.keep_images(last_seq, next_record);
+        let is_needed = !self.core.is_all_in_tables();
+        log.map_or(Ok(()), |log| self.core.logs.end(&log, last_seq, is_needed))?;
+        self.installer.release_logs();
+        match self.installer.note_logs() {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                note::warn!(%error, "logs stay, though all of them is in tables");
+                Ok(())
+            }
+            noted => noted,
+        }
+    }
+
+    /// Leaves memtables' files to the next open. No write is under way any more.
+    fn keep_images(&self, last_seq: SeqNo, next_record: Position) {
+        if !self.core.context.options.memtable_crash_safe_recover {
+            return;
+        }
+        self.mark_memtables(last_seq, next_record);
+        for family in self.core.families.load().iter() {
+            let view = family.view();
+            let queued = view.queue.iter().filter_map(|entry| entry.as_memtable());
+            queued.chain([view.mutable.memtable()]).for_each(leave_image);
+        }
+    }
+
+    /// Returns once a visible write, whose log record ends at `target`, survives power loss.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database is read-only then (D4).
+    pub(crate) fn sync_write(&self, target: LogPosition) -> Result<()> {
+        let by_self = self.sync_for_caller(target)?;
+        let ticker = if by_self { Ticker::WriteDoneBySelf } else { Ticker::WriteDoneByOther };
+        tick(&self.core.context.statistics, ticker, 1);
+        Ok(())
+    }
+
+    /// A sync that a caller waits for, which background jobs give way to: those that jobs want for themselves are none of
+    /// these. Whether this call issued it.
+    ///
+    /// # Errors
+    /// `Io`, sticky: the database is read-only then (D4).
+    pub(crate) fn sync_for_caller(&self, target: LogPosition) -> Result<bool> {
+        let synced = self.core.logs.sync_through(target, || self.core.pipeline.published_log());
+        self.core.context.pace.note_log_sync(self.core.context.vfs.now());
+        synced.inspect_err(|e| self.core.fail(e))
+    }
+}
+
+/// Seals a memtable, and leaves its file where it lies.
+fn leave_image(memtable: &Arc<dyn Memtable>) {
+    memtable.seal();
+    let Some(file) = memtable.image().and_then(|image| image.file) else { return };
+    match file.give_back_the_rest() {
+        Ok(()) => file.keep(),
+        Err(error) => note::info!(%error, "a memtable's file is not kept; the next open replays the log"),
+    }
+}

@@ -1,0 +1,207 @@
+//! The current log and the next one: roll-over, the limit on all logs together, spares. Keeps C1, C4, F2.
+
+use std::sync::Arc;
+
+use base::note;
+use base::{Error, Result, SeqNo};
+use crossbeam_utils::Backoff;
+use log::RecordKind;
+use parking_lot::MutexGuard;
+
+use crate::commit::stall::StallCause;
+use crate::commit::unfinished::Unfinished;
+use crate::core::Core;
+use crate::core::family::Family;
+use crate::core::install::Installer;
+use crate::queue::Memtables;
+use crate::wal::logs::ActiveLog;
+use crate::wal::marks::Marks;
+use crate::wal::presence::LogPace;
+
+/// The write-ahead log of a database: which log is current, how far it is synced, and what memtables know of it.
+pub(crate) struct Wal {
+    pub core: Arc<Core>,
+    pub installer: Arc<Installer>,
+    memtables: Arc<Memtables>,
+    pub(super) marks: Marks,
+    pub(super) log_pace: LogPace,
+}
+
+impl Wal {
+    pub fn new(core: Arc<Core>, installer: Arc<Installer>, memtables: Arc<Memtables>) -> Arc<Self> {
+        let are_told = !core.read_only && core.context.options.memtable_crash_safe_recover;
+        Arc::new(Wal { core, installer, memtables, marks: Marks::new(are_told), log_pace: LogPace::default() })
+    }
+
+    /// Flushes the families that hold the oldest log, while the logs together are over their limit, or would be with
+    /// `coming_bytes` more, until which nobody looks again.
+    pub fn flush_for_log_limit(&self, coming_bytes: u64) {
+        self.installer.release_logs();
+        let (bytes, oldest_last) = self.core.logs.total();
+        let is_over = bytes.saturating_add(coming_bytes) > self.log_limit_bytes();
+        let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
+        for family in self.families_needing(oldest_last) {
+            if let Err(e) = self.memtables.seal_for_flush(&family) {
+                note::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
+            }
+        }
+    }
+
+    pub fn are_logs_over_limit(&self) -> bool {
+        self.core.logs.total().0 > self.log_limit_bytes()
+    }
+
+    fn families_needing(&self, through: SeqNo) -> Vec<Arc<Family>> {
+        let state = self.core.state.lock();
+        let needing = state.families.values().filter(|f| f.needed_after() < through);
+        needing.map(|f| f.family.clone()).collect()
+    }
+
+    /// `max_total_wal_size`, or four times what all memtables may hold.
+    fn log_limit_bytes(&self) -> u64 {
+        if self.core.context.options.max_total_wal_size > 0 {
+            return self.core.context.options.max_total_wal_size;
+        }
+        let families = self.core.families.load();
+        let memtables: usize = families
+            .iter()
+            .map(|f| f.options())
+            .map(|o| o.write_buffer_size.saturating_mul(o.max_write_buffer_number))
+            .sum();
+        4 * memtables as u64
+    }
+
+    /// Makes the log that follows the current one. A background job.
+    pub(crate) fn make_spare_log(&self) -> Result<()> {
+        if !self.core.logs.wants_spare() || self.core.is_closing() {
+            return Ok(());
+        }
+        // A roll-over meanwhile would bring a log with a larger number into use before this one (C1), and a second spare
+        // would leave one that never is. Whoever rolls makes a log that needs none yet: threads that databases share do not wait for it.
+        let Some(_rolling) = self.core.logs.rolling.try_lock() else { return Ok(()) };
+        if self.core.logs.wants_spare() {
+            self.core.logs.put_spare(self.core.logs.create(0)?);
+        }
+        Ok(())
+    }
+
+    /// Makes room for a record of `need_bytes`: in the next extent of `full`, or else in the next log. `None`: in the first.
+    pub(crate) fn roll_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
+        if let Some(full) = full
+            && self.core.removals.with_all_space(|| full.file.ensure(need_bytes as usize))?
+        {
+            return Ok(());
+        }
+        self.replace_log(full, need_bytes)
+    }
+
+    /// Makes the spare the current log, or makes one now, where `full` is still the current one.
+    fn replace_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
+        let _rolling = self.core.logs.rolling.lock();
+        {
+            let commit = self.core.commit.lock();
+            if commit.closed {
+                return Err(Error::closed("the database is closed"));
+            }
+            if commit.log.as_ref().map(|log| log.number()) != full.map(|log| log.number()) {
+                return Ok(()); // another writer has done so
+            }
+        }
+        let next = match self.core.logs.take_spare(need_bytes)? {
+            Some(spare) => spare,
+            None => {
+                let start = self.core.context.vfs.now();
+                let made = self.core.removals.with_all_space(|| self.core.logs.create(need_bytes))?;
+                if full.is_some() {
+                    self.core.stall.count_since(StallCause::LogSwitch, start);
+                }
+                made
+            }
+        };
+        if let Err(error) = self.install_log(next.clone()) {
+            if !next.is_current() {
+                self.core.logs.discard(&next);
+            }
+            return Err(error);
+        }
+        self.core.upkeep.raise();
+        self.flush_for_log_limit(next.file.capacity());
+        Ok(())
+    }
+
+    /// Makes the next log the current one where all that the current one holds is in tables, and that is `bytes_min` or more:
+    /// then it need not be kept until it is full, nor synced.
+    pub(crate) fn leave_flushed_log(&self, bytes_min: u64) -> Result<()> {
+        self.installer.release_logs();
+        let current = self.core.commit.lock().log.clone();
+        match current.filter(|log| log.file.tail() >= bytes_min) {
+            Some(log) if self.core.is_all_in_tables() => self.replace_log(Some(&log), 0),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes `next` the log that writes go to, and ends the one before it with a record of its own: a place in the
+    /// pipeline, so that it is published before anything in `next` is.
+    pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
+        let backoff = Backoff::new();
+        let mut unfinished = Unfinished::new(&self.core);
+        let mut commit = self.core.commit.lock();
+        while !self.core.pipeline.has_room() && !commit.closed {
+            MutexGuard::unlocked(&mut commit, || backoff.snooze());
+            self.core.check_writable()?;
+        }
+        if commit.closed {
+            return Err(Error::closed("the database is closed"));
+        }
+        let full = commit.log.take();
+        let end = full.and_then(|full| full.file.seal().map(|reservation| (full, reservation)));
+        let base = end.as_ref().map_or(0, |(full, _)| full.end());
+        if end.is_some() {
+            unfinished.hold(self.core.pipeline.enter(commit.last_seq, base, &[]));
+        }
+        next.start_at(base);
+        self.core.logs.note_current(&next, commit.last_seq);
+        commit.log = Some(next);
+        drop(commit);
+        if let Some((full, reservation)) = end {
+            full.note_published(self.core.pipeline.published_log());
+            let ended = self.core.logs.append(&full, &reservation, RecordKind::End, &[]);
+            ended.inspect_err(|e| self.core.fail(e))?;
+            unfinished.finish();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    /// Two that find none would both make one, and that which is replaced would stay among the logs, unused.
+    #[test]
+    fn there_is_one_spare_log_however_many_make_it() {
+        let vfs = vfs::MemoryVfs::new(1);
+        let mut options = crate::OpenOptions { vfs: vfs.clone(), ..crate::OpenOptions::create_if_missing() };
+        options.db.log_file_bytes = 64 << 10;
+        let db = crate::Db::open("/db", &options).expect("opened");
+        let (core, wal) = (db.core(), &db.engine().wal);
+        vfs.set_runs_inline(false); // no upkeep but what is called here
+        let write =
+            |kib: usize| db.put(&db.default_family(), b"key", &vec![7; kib << 10], &crate::WriteOptions::default());
+        let logs =
+            || vfs.all_files().iter().filter(|path| path.extension().is_some_and(|kind| kind == "splog")).count();
+        wal.make_spare_log().expect("nothing to make");
+        assert_eq!(logs(), 0, "nothing was written");
+        write(10).expect("written");
+        wal.make_spare_log().expect("nothing to make");
+        assert_eq!(logs(), 1, "a log that is not half full needs no successor");
+        write(40).expect("written");
+        let rolling = core.logs.rolling.lock();
+        wal.make_spare_log().expect("nothing to wait for");
+        assert_eq!(logs(), 1, "whoever rolls makes one");
+        drop(rolling);
+        thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(|| wal.make_spare_log().expect("made")))));
+        assert_eq!(logs(), 2, "the current one, and the spare");
+        vfs.set_runs_inline(true);
+    }
+}
