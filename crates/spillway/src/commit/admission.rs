@@ -100,13 +100,17 @@ pub(crate) fn release_views(parts: &mut Parts<'_>) {
     parts.iter_mut().for_each(|part| part.view = None);
 }
 
-/// Takes a batch apart by family and checks it.
+/// Takes a batch apart by family into `parts`, and checks it.
 ///
 /// # Errors
 /// `InvalidArgument`: a range that ends before it starts, an operand for a family without a merge operator, an unknown family.
 /// `Closed`: a dropped one.
-pub(crate) fn summarise<'a>(batch: &'a WriteBatch, set: &'a FamilySet, options: &WriteOptions) -> Result<Parts<'a>> {
-    let mut parts: Parts<'a> = SmallVec::new();
+pub(crate) fn summarise<'a>(
+    batch: &'a WriteBatch,
+    set: &'a FamilySet,
+    options: &WriteOptions,
+    parts: &mut Parts<'a>,
+) -> Result<()> {
     for record in batch.iter() {
         let record = record?;
         match parts.iter_mut().find(|part| part.family.id() == record.family) {
@@ -118,7 +122,7 @@ pub(crate) fn summarise<'a>(batch: &'a WriteBatch, set: &'a FamilySet, options: 
             },
         }
     }
-    Ok(parts)
+    Ok(())
 }
 
 fn live_family(set: &FamilySet, id: FamilyId) -> Result<&Arc<Family>> {

@@ -163,14 +163,26 @@ impl From<Error> for Missing {
 }
 
 impl<'a> Commit<'a> {
-    /// A batch whose entries go into mutable memtables.
+    /// A batch whose entries go into mutable memtables. Its parts are [still to be told](Self::take_apart), so that they are
+    /// made where they stay.
     #[inline]
-    fn of_batch(batch: &'a WriteBatch, parts: Parts<'a>, options: &'a WriteOptions) -> Self {
+    pub(super) fn of_batch(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
         let record = (!options.disable_wal).then_some(Record::Batch(batch));
-        let mut bounds = SmallVec::new();
-        parts.iter().for_each(|part| bounds.push(part.bounds()));
-        let commit = Commit::of_flushables(record, u64::from(batch.count()), Vec::new(), Waiter::of_write(options));
-        Commit { bounds, entries: Some(Entries { batch, parts, options }), ..commit }
+        let entries = Entries { batch, parts: Parts::new(), options };
+        Commit::new(record, u64::from(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
+    }
+
+    /// Takes a batch apart by family and checks it.
+    ///
+    /// # Errors
+    /// As of [`summarise`](admission::summarise).
+    #[inline]
+    pub(super) fn take_apart(&mut self, set: &'a FamilySet) -> Result<()> {
+        if let Some(Entries { batch, parts, options }) = &mut self.entries {
+            admission::summarise(batch, set, options, parts)?;
+            parts.iter().for_each(|part| self.bounds.push(part.bounds()));
+        }
+        Ok(())
     }
 
     /// What joins the queues as a whole.
@@ -181,10 +193,21 @@ impl<'a> Commit<'a> {
         flushables: Vec<NewFlushable>,
         waiter: Waiter,
     ) -> Self {
+        Commit::new(record, count, None, flushables, waiter)
+    }
+
+    #[inline]
+    fn new(
+        record: Option<Record<'a>>,
+        count: u64,
+        entries: Option<Entries<'a>>,
+        flushables: Vec<NewFlushable>,
+        waiter: Waiter,
+    ) -> Self {
         Commit {
             record,
             count,
-            entries: None,
+            entries,
             flushables,
             bounds: SmallVec::new(),
             own_log: None,
@@ -256,8 +279,8 @@ impl Committer {
         if batch.len() as u64 > self.core.context.options.large_batch_bytes {
             return self.write_large(batch, &set, options);
         }
-        let parts = admission::summarise(batch, &set, options)?;
-        let mut commit = Commit::of_batch(batch, parts, options);
+        let mut commit = Commit::of_batch(batch, options);
+        commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
         let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
         if let Some((log, at)) = &log {
@@ -266,7 +289,8 @@ impl Committer {
         if options.sync {
             self.wal.sync_write(given.log_end)?;
         }
-        let to_flush = commit.entries.map_or_else(Vec::new, |entries| flushed_eagerly(&entries.parts, options));
+        let to_flush =
+            commit.entries.as_ref().map_or_else(Vec::new, |entries| flushed_eagerly(&entries.parts, options));
         Ok(Written { last: given.last, to_flush })
     }
 

@@ -10,7 +10,7 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::RecordKind;
 use smallvec::smallvec;
 
-use crate::commit::admission::{self, Part, Waiter};
+use crate::commit::admission::{self, Part, Parts, Waiter};
 use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::committer::Written;
@@ -73,7 +73,8 @@ impl LargeBatchRecord {
 impl Committer {
     /// Applies a large batch; as [`write`](Self::write).
     pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
-        let mut parts = admission::summarise(batch, set, options)?;
+        let mut parts = Parts::new();
+        admission::summarise(batch, set, options, &mut parts)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {
@@ -145,7 +146,8 @@ impl Committer {
         options: &WriteOptions,
     ) -> Result<Vec<NewFlushable>> {
         let set = self.core.families.load();
-        let mut parts = admission::summarise(batch, &set, options)?;
+        let mut parts = Parts::new();
+        admission::summarise(batch, &set, options, &mut parts)?;
         let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
         admission::release_views(&mut parts);
         for part in &parts {

@@ -32,9 +32,9 @@ fn try_increment(db: &Db) -> bool {
     let mut batch = WriteBatch::new();
     batch.put(db.default_family().id(), b"counter", &(counter + 1).to_le_bytes());
     let set = committer.core.families.load();
-    let parts = admission::summarise(&batch, &set, &options).expect("a family of the database");
     let check = Unchanged { db, counter };
-    let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, parts, &options) };
+    let mut commit = Commit { conflicts: Some(&check), ..Commit::of_batch(&batch, &options) };
+    commit.take_apart(&set).expect("a family of the database");
     match committer.number(&mut commit) {
         Ok(numbered) => committer.apply(&mut commit, numbered).map(|_| true).expect("written"),
         Err(error) => {
