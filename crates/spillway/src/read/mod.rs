@@ -1,6 +1,6 @@
 //! Reading: views, point lookups, iterators, snapshots.
 //!
-//! A read takes a [`ReadView`](view::ReadView) and a sequence number (V1) and asks the view's parts from young to old
+//! A read takes a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and asks the view's parts from young to old
 //! (Q1): [`get`] walks them for one key, [`iterator`] merges their cursors ([`merging`], [`level`]) and hides what the
 //! number does not see; [`tombstones`] tells both what range deletions cover.
 
