@@ -35,10 +35,8 @@ const SEED: u64 = 1;
 /// A handle of an env.
 pub struct EnvHandle(Env);
 
-/// `rocksdb_ratelimiter_t`. Writes are not limited by it: the options warn.
-pub struct RateLimiter {
-    bytes_per_second: i64,
-}
+/// `rocksdb_ratelimiter_t`: databases opened with it share its limit.
+pub struct RateLimiter(spillway::RateLimiter);
 
 /// `rocksdb_envoptions_t`: nothing in it has an effect on what is written here.
 pub struct EnvOptions;
@@ -99,8 +97,15 @@ impl EnvHandle {
 }
 
 impl RateLimiter {
-    pub fn bytes_per_second(&self) -> i64 {
-        self.bytes_per_second
+    /// Auto-tuned, the rate is an upper bound. A rate below 1 limits nothing.
+    fn boxed(bytes_per_second: i64, auto_tuned: bool) -> Box<RateLimiter> {
+        let bytes_per_second = u64::try_from(bytes_per_second).unwrap_or(0);
+        let make = if auto_tuned { spillway::RateLimiter::automatic } else { spillway::RateLimiter::new };
+        Box::new(RateLimiter(make(bytes_per_second)))
+    }
+
+    pub fn limiter(&self) -> spillway::RateLimiter {
+        self.0.clone()
     }
 }
 
@@ -189,7 +194,7 @@ export! {
     }
 
     fn rocksdb_ratelimiter_create(bytes_per_second: i64, _refill_period_us: i64, _fairness: c_int) -> Box<RateLimiter> {
-        Box::new(RateLimiter { bytes_per_second })
+        RateLimiter::boxed(bytes_per_second, false)
     }
 
     fn rocksdb_ratelimiter_create_auto_tuned(
@@ -197,17 +202,18 @@ export! {
         _refill_period_us: i64,
         _fairness: c_int,
     ) -> Box<RateLimiter> {
-        Box::new(RateLimiter { bytes_per_second })
+        RateLimiter::boxed(bytes_per_second, true)
     }
 
+    /// Mode 0 is a limit on reads alone. Reads are not limited here.
     fn rocksdb_ratelimiter_create_with_mode(
         bytes_per_second: i64,
         _refill_period_us: i64,
         _fairness: c_int,
-        _mode: c_int,
-        _auto_tuned: bool,
+        mode: c_int,
+        auto_tuned: bool,
     ) -> Box<RateLimiter> {
-        Box::new(RateLimiter { bytes_per_second })
+        RateLimiter::boxed(if mode == 0 { 0 } else { bytes_per_second }, auto_tuned)
     }
 
     fn rocksdb_ratelimiter_destroy(limiter: Option<Box<RateLimiter>>) {

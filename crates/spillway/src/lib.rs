@@ -24,7 +24,7 @@ pub mod wal;
 
 pub use api::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 pub use api::report;
-pub use background::{Env, EnvOptions};
+pub use background::{Env, EnvOptions, RateLimiter};
 pub use base::options::{DbOptions, FamilyOptions};
 pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};

@@ -307,11 +307,6 @@ pub trait Vfs: Send + Sync {
 
     fn sleep(&self, time: Duration);
 
-    /// Lets another thread that waits for this processor go first. Less than a microsecond where none does.
-    fn yield_now(&self) {
-        std::thread::yield_now();
-    }
-
     fn random_u64(&self) -> u64;
 
     /// Starts a thread. Only where [`runs_inline`](Vfs::runs_inline) is false.

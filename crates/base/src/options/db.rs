@@ -48,10 +48,9 @@ option_table! {
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
-    /// Whether tables are written in small pieces, with rests between them, beside writers, as long as nothing is behind or
-    /// waited for, and the space of deleted files given back in steps: else writes stand behind them on a processor, and
-    /// syncs of the log at the disk.
-    pace_background_writes: bool = true, ANY, Spillway, Fixed;
+    /// Bytes per second that flushes and compactions write at the most, those that somebody waits for aside. 0: beside
+    /// callers that sync the log as fast as it takes to keep up, else without a limit. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
+    rate_limiter_bytes_per_sec: u64 = 0, ANY, Spillway, Fixed;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
     /// Writers wait where memtables hold `db_write_buffer_size` bytes; else that is passed until a flush has ended. As the

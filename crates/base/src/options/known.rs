@@ -21,6 +21,8 @@ pub struct Unhonoured {
 pub enum Changes {
     /// Only how something is done: speed, memory, checks, the layout of files.
     How,
+    /// Nothing any more: an option of Spillway's that an earlier version had. It is read, told of, and not written.
+    Nothing,
     /// What is stored, kept or found. The text says what is missing here, and what to do instead.
     What(&'static str),
 }
@@ -91,6 +93,11 @@ const fn what(name: &'static str, defaults: &'static [&'static str], says: &'sta
     Unhonoured { name, defaults, changes: Changes::What(says) }
 }
 
+/// An option that Spillway once had.
+const fn retired(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
+    Unhonoured { name, defaults, changes: Changes::Nothing }
+}
+
 const COMPRESSION_OPTS: &str = "checksum=false;max_dict_buffer_bytes=0;enabled=false;max_dict_bytes=0;\
     max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;\
     strategy=0;window_bits=-14;";
@@ -156,11 +163,11 @@ pub static DB: &[Unhonoured] = &[
     how("new_table_reader_for_compaction_inputs", &["false"]),
     how("open_files_async", &["false"]),
     how("optimize_manifest_for_recovery", &["false"]),
+    retired("pace_background_writes", &["true"]),
     what("persist_stats_to_disk", &["false"], "statistics are not stored; read them while the database is open"),
     how("prefix_seek_opt_in_only", &["false"]),
     what("preserve_deletes", &["false"], "compactions drop deletions that no snapshot sees; hold a snapshot"),
     how("random_access_max_buffer_size", &["1048576"]),
-    how("rate_limiter_bytes_per_sec", &["0"]),
     how("read_io_executor_threads", &["1"]),
     how("recycle_log_file_num", &["0"]),
     how("reuse_manifest_on_open", &["false"]),

@@ -221,11 +221,16 @@ fn set_unhonoured(group: &mut dyn OptionGroup, row: &Unhonoured, text: &str, loa
         Changes::What(says) if !load.ignore_unsupported => return Err(row.refusal(text, says)),
         Changes::What(says) => load.warnings.push(format!("option `{}={text}` has no effect: {says}", row.name)),
         // Of several defaults, a getter tells which.
-        Changes::How if means_nothing && row.defaults.len() == 1 => group.kept_mut().remove(row.name),
-        Changes::How => {
+        _ if means_nothing && row.defaults.len() == 1 => group.kept_mut().remove(row.name),
+        Changes::How | Changes::Nothing => {
             group.kept_mut().set(row.name, text);
             if !means_nothing {
-                load.warnings.push(format!("option `{}={text}` of RocksDB has no effect here", row.name));
+                let whose = if row.changes == Changes::How {
+                    " of RocksDB has no effect here"
+                } else {
+                    " has no effect any more"
+                };
+                load.warnings.push(format!("option `{}={text}`{whose}", row.name));
             }
         }
     }

@@ -466,6 +466,17 @@ fn what_is_kept_is_told_at_every_opening_and_written() {
 }
 
 #[test]
+fn a_retired_option_is_read_and_told_of_and_not_written() {
+    let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
+    let said = apply_both(&mut db, &mut family, "pace_background_writes=true").expect("known");
+    assert!(said.is_empty(), "what it was by default: {said:?}");
+    let said = apply_both(&mut db, &mut family, "pace_background_writes=false").expect("known");
+    assert_eq!(said, ["option `pace_background_writes=false` has no effect any more"]);
+    let file = ini::write(&db, &[("default", &family)], Audience::Spillway);
+    assert!(!file.contains("pace_background_writes"), "{file}");
+}
+
+#[test]
 fn what_a_setter_kept_is_refused_when_it_is_reviewed() {
     let mut family = FamilyOptions::default();
     family.kept.set("compression", "kBZip2Compression");

@@ -36,6 +36,7 @@ pub struct Options {
     pub block_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
+    pub rate_limiter: Option<spillway::RateLimiter>,
     pub file_manager: Option<FileManager>,
     /// Where tables were asked to lie.
     table_dirs: Vec<PathBuf>,

@@ -103,8 +103,7 @@ export! {
     }
 
     fn rocksdb_options_set_ratelimiter(options: &mut Options, limiter: Option<&RateLimiter>) {
-        let rate = limiter.map(|limiter| limiter.bytes_per_second().to_string());
-        keep_if(&mut options.db.kept, "rate_limiter_bytes_per_sec", rate);
+        options.rate_limiter = limiter.map(RateLimiter::limiter);
     }
 
     fn rocksdb_options_set_info_log(options: &mut Options, logger: Option<&Logger>) {

@@ -1,4 +1,8 @@
-/* Caches, envs, memory limits and statistics. */
+/* Caches, envs, rate limiters, memory limits and statistics. */
+
+#define _POSIX_C_SOURCE 199309L
+
+#include <time.h>
 
 #include "check.h"
 
@@ -115,14 +119,64 @@ static void log_line(void* state, unsigned level, char* line, size_t len) {
     (void)state, (void)level, (void)line, (void)len;
 }
 
-static void test_limiters(void) {
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* How long it takes two databases at once to flush half a mebibyte each; `waits`: with a caller who waits. */
+static double flush_two(char** argv, const char* names[2], rocksdb_ratelimiter_t* limiter, unsigned char waits) {
+    static char value[512 << 10];
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_t* dbs[2];
+    double start;
+    int i;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_compression(options, rocksdb_no_compression);
+    rocksdb_options_set_ratelimiter(options, limiter);
+    rocksdb_flushoptions_set_wait(flush, waits);
+    for (i = 0; i < 2; ++i) {
+        dbs[i] = rocksdb_open(options, path_in(argv, names[i]), &error);
+        CHECK_OK(error);
+        rocksdb_put(dbs[i], write, LIT("k"), value, sizeof value, &error);
+        CHECK_OK(error);
+    }
+    start = seconds();
+    for (i = 0; i < 2; ++i) rocksdb_flush(dbs[i], flush, &error);
+    CHECK_OK(error);
+    for (i = 0; i < 2;) {
+        char* tables = rocksdb_property_value(dbs[i], "rocksdb.num-files-at-level0");
+        i += strcmp(tables, "1") == 0;
+        rocksdb_free(tables);
+    }
+    start = seconds() - start;
+    for (i = 0; i < 2; ++i) rocksdb_close(dbs[i]);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_options_destroy(options);
+    return start;
+}
+
+/* A mebibyte at two a second: the limit is one for both databases, and holds for nobody who is waited for. */
+static void test_rate_limiters(char** argv) {
+    const char* names[4][2] = {{"slow1", "slow2"}, {"awaited1", "awaited2"}, {"reads1", "reads2"}, {"none1", "none2"}};
+    rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(2 << 20, 100000, 10);
+    double took = flush_two(argv, names[0], limiter, 0);
+    CHECK(took > 0.4);
+    CHECK(flush_two(argv, names[1], limiter, 1) < took);
+    rocksdb_ratelimiter_destroy(limiter);
+    limiter = rocksdb_ratelimiter_create_with_mode(1000, 100000, 10, 0, 0); /* a limit on reads alone */
+    CHECK(flush_two(argv, names[2], limiter, 0) < 10);
+    rocksdb_ratelimiter_destroy(limiter);
+    CHECK(flush_two(argv, names[3], NULL, 0) < 10);
+    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_auto_tuned(1 << 20, 100000, 10));
+    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_with_mode(1 << 20, 100000, 10, 2, 1));
+}
+
+static void test_loggers(void) {
     rocksdb_logger_t* logger;
     rocksdb_options_t* options = rocksdb_options_create();
-    rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(1 << 20, 100000, 10);
-    rocksdb_options_set_ratelimiter(options, limiter);
-    rocksdb_ratelimiter_destroy(limiter);
-    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_auto_tuned(1 << 20, 100000, 10));
-    rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_create_with_mode(1 << 20, 100000, 10, 0, 1));
     rocksdb_options_set_info_log(options, NULL);
     logger = rocksdb_options_get_info_log(options);
     CHECK(logger == NULL);
@@ -268,7 +322,8 @@ int main(int argc, char** argv) {
     write = rocksdb_writeoptions_create();
     test_caches(argv);
     test_envs();
-    test_limiters();
+    test_rate_limiters(argv);
+    test_loggers();
     test_memory(argv);
     test_file_managers(argv);
     test_perf_contexts();

@@ -10,7 +10,7 @@ use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
 use vfs::Vfs;
 
-use crate::background::Env;
+use crate::background::{Env, RateLimiter};
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::core::Core;
@@ -55,6 +55,9 @@ pub struct OpenOptions {
     pub vfs: Arc<dyn Vfs>,
     /// The threads that flush and compact: those of the process unless it is another.
     pub env: Env,
+    /// How fast flushes and compactions write. Shared by databases that are given the same one; made by
+    /// `rate_limiter_bytes_per_sec` otherwise.
+    pub rate_limiter: Option<RateLimiter>,
     /// Shared by databases that are given the same one; made to each family's options otherwise.
     pub block_cache: Option<Arc<table::BlockCache>>,
     /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
@@ -72,6 +75,7 @@ impl Default for OpenOptions {
             adopt_rocksdb: true,
             vfs: vfs::RealVfs::new(),
             env: Env::default(),
+            rate_limiter: None,
             block_cache: None,
             remarks: Vec::new(),
         }

@@ -157,7 +157,7 @@ impl Db {
     pub fn wait_for_compaction(&self) -> Result<()> {
         self.core().check_writable()?;
         let core = self.core();
-        let _awaited = (core.context.pace.await_flushes(), core.context.pace.await_compactions());
+        let _awaited = (core.context.throttle.await_flushes(), core.context.throttle.await_compactions());
         [Needs::Flush, Needs::Compaction].iter().for_each(|needs| core.space.try_now(*needs));
         core.state.lock().flush_without_waiting();
         core.state_changed.notify_all();

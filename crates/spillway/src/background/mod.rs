@@ -17,7 +17,6 @@ use std::time::Duration;
 
 pub(crate) mod caught;
 mod env;
-pub(crate) mod pace;
 mod parts;
 mod pool;
 mod registration;
@@ -25,6 +24,7 @@ pub(crate) mod removal;
 mod signal;
 pub(crate) mod staging;
 pub(crate) mod tasks;
+pub(crate) mod throttle;
 mod timer;
 
 #[cfg(test)]
@@ -34,6 +34,8 @@ pub use env::{Env, EnvOptions};
 pub(crate) use parts::{Helpers, run_parts};
 pub(crate) use registration::{Limits, Registration, as_away};
 pub(crate) use signal::{Signal, StateChanged};
+pub use throttle::RateLimiter;
+pub(crate) use throttle::{Throttle, Work};
 
 /// A kind of work. Each has threads of its own, so that none waits behind another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

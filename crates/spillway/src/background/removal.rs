@@ -1,9 +1,8 @@
 //! Deletes what nothing needs so that syncs of the log do not stand behind it.
 //!
 //! Where a file system tells its disk at once what is free (the mount option `discard`), deleting 4 MB keeps the disk from
-//! everything else for 7 ms, 64 MB for a tenth of a second, and five small files one after the other for 5 ms. So beside
-//! writers that sync a file loses its name at once, and its space in steps, with rests between them. Steps that take no time
-//! are those of a file system that leaves the disk alone: after them nothing rests.
+//! everything else for 7 ms, 64 MB for a tenth of a second, and five small files one after the other for 5 ms. So while the
+//! throttle limits deletions a file loses its name at once, and its space in steps.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,19 +13,10 @@ use base::{ErrorKind, Result};
 use parking_lot::{Mutex, MutexGuard};
 use vfs::{Remains, Vfs};
 
-use crate::background::pace::Pace;
+use crate::background::{Throttle, Work};
 
 /// Keeps the disk for about a millisecond; half as much keeps it for two thirds of that.
 const STEP_BYTES: u64 = 512 << 10;
-
-/// From one step to the next.
-const REST: Duration = Duration::from_millis(20);
-
-/// After a step that took less, nothing rests.
-const FREE_STEP: Duration = Duration::from_micros(200);
-
-/// So many steps give back whatever waits at a time.
-const STEPS_MAX: u64 = 500;
 
 /// No more waits than this part of the space that is free, so that nobody finds none for it.
 const FREE_PER_WAITING: u64 = 8;
@@ -37,41 +27,28 @@ const FILES_MAX: usize = 64;
 /// Files that have no name any more, oldest first. A leaf lock, not held while the space is given back.
 pub struct Removals {
     vfs: Arc<dyn Vfs>,
-    pace: Arc<Pace>,
+    throttle: Arc<Throttle>,
     waiting: Mutex<Waiting>,
 }
 
 #[derive(Default)]
 struct Waiting {
     files: VecDeque<Box<dyn Remains>>,
-    /// Grows with what waits, and never shrinks before all of that is given back.
-    step_bytes: u64,
     next_step: Duration,
 }
 
-impl Waiting {
-    fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes()).sum()
-    }
-
-    fn push(&mut self, file: Box<dyn Remains>) {
-        let step_bytes = if self.files.is_empty() { STEP_BYTES } else { self.step_bytes };
-        self.files.push_back(file);
-        self.step_bytes = step_bytes.max(self.bytes().div_ceil(STEPS_MAX));
-    }
-}
-
 impl Removals {
-    pub fn new(vfs: Arc<dyn Vfs>, pace: Arc<Pace>) -> Self {
-        Removals { vfs, pace, waiting: Mutex::default() }
+    pub fn new(vfs: Arc<dyn Vfs>, throttle: Arc<Throttle>) -> Self {
+        Removals { vfs, throttle, waiting: Mutex::default() }
     }
 
     /// Takes over a file. What is returned is to be dropped: what waits would be too much of the space that is free, or the
     /// oldest is one file too many.
     fn add(&self, file: Box<dyn Remains>, free_bytes: Option<u64>) -> VecDeque<Box<dyn Remains>> {
         let mut waiting = self.waiting.lock();
-        waiting.push(file);
-        if free_bytes.is_some_and(|free| waiting.bytes() > free / FREE_PER_WAITING) {
+        waiting.files.push_back(file);
+        let bytes: u64 = waiting.files.iter().map(|file| file.bytes()).sum();
+        if free_bytes.is_some_and(|free| bytes > free / FREE_PER_WAITING) {
             return std::mem::take(&mut waiting.files);
         }
         let too_many = waiting.files.len().saturating_sub(FILES_MAX);
@@ -84,19 +61,16 @@ impl Removals {
         (!waiting.files.is_empty()).then(|| waiting.next_step.saturating_sub(now))
     }
 
-    /// Makes a step if one is due, and more as long as they take no time. `clock` says when it is.
-    fn step(&self, clock: &dyn Fn() -> Duration) {
+    /// Makes steps as long as they are due. `charge` says how long to wait after one of so many bytes.
+    fn step(&self, clock: &dyn Fn() -> Duration, charge: &dyn Fn(u64) -> Option<Duration>) {
         let mut waiting = self.waiting.lock();
         while clock() >= waiting.next_step {
-            let bytes = waiting.step_bytes;
-            let Some(file) = waiting.files.pop_front() else { return };
-            let (left, took) = MutexGuard::unlocked(&mut waiting, || {
-                let start = clock();
-                (cut(file, bytes), clock().saturating_sub(start))
-            });
+            let Some(mut file) = waiting.files.pop_front() else { return };
+            let bytes = file.bytes().min(STEP_BYTES);
+            let left = MutexGuard::unlocked(&mut waiting, || file.cut(STEP_BYTES).then_some(file));
             left.into_iter().for_each(|file| waiting.files.push_front(file));
-            if took >= FREE_STEP {
-                waiting.next_step = clock() + REST;
+            if let Some(wait) = charge(bytes) {
+                waiting.next_step = clock() + wait;
             }
         }
     }
@@ -108,15 +82,10 @@ impl Removals {
     }
 }
 
-/// Gives so much of a file back, or all of it. What is left.
-fn cut(mut file: Box<dyn Remains>, bytes: u64) -> Option<Box<dyn Remains>> {
-    file.cut(bytes).then_some(file)
-}
-
 impl Removals {
     /// Deletes a file that nothing needs. Its space may come later.
     pub(crate) fn remove_obsolete(&self, path: &Path) -> Result<()> {
-        if !self.pace.spares_the_disk() {
+        if !self.throttle.limits(Work::Deletion) {
             return self.vfs.remove_file(path);
         }
         if let Some(file) = self.vfs.remove_in_steps(path)? {
@@ -126,13 +95,9 @@ impl Removals {
         Ok(())
     }
 
-    /// One step of what [`remove_obsolete`](Self::remove_obsolete) left; all of it where nobody is spared by steps.
+    /// Gives back what [`remove_obsolete`](Self::remove_obsolete) left, as far as the throttle lets it.
     pub(crate) fn give_back_space(&self) {
-        if self.pace.spares_the_disk() {
-            self.step(&|| self.vfs.now());
-        } else {
-            self.give_back();
-        }
+        self.step(&|| self.vfs.now(), &|bytes| self.throttle.charge(Work::Deletion, bytes));
     }
 
     /// Makes a file, again where there was no space for it but some that waits.
@@ -162,14 +127,14 @@ mod tests {
     use vfs::{IfExists, MemoryVfs, Vfs};
 
     use super::*;
+    use crate::background::RateLimiter;
     use crate::version::file_name::FileType;
     use crate::version::purge::ObsoleteFile;
     use crate::{Db, OpenOptions, ReadOptions, WriteOptions};
 
-    /// A file whose steps take so long, and what is left of all.
+    /// A file, and what is left of all.
     struct File {
         bytes: u64,
-        step_takes: Duration,
         world: Arc<World>,
     }
 
@@ -188,9 +153,9 @@ mod tests {
             self.now_us.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
         }
 
-        fn file(self: &Arc<Self>, bytes: u64, step_takes: Duration) -> Box<dyn Remains> {
+        fn file(self: &Arc<Self>, bytes: u64) -> Box<dyn Remains> {
             self.left.fetch_add(bytes, Ordering::Relaxed);
-            Box::new(File { bytes, step_takes, world: self.clone() })
+            Box::new(File { bytes, world: self.clone() })
         }
 
         fn left(&self) -> u64 {
@@ -204,7 +169,6 @@ mod tests {
         }
 
         fn cut(&mut self, bytes: u64) -> bool {
-            self.world.pass(self.step_takes);
             let cut = bytes.min(self.bytes);
             self.bytes -= cut;
             self.world.left.fetch_sub(cut, Ordering::Relaxed);
@@ -220,62 +184,58 @@ mod tests {
 
     fn removals() -> Removals {
         let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
-        Removals::new(vfs.clone(), Pace::new(vfs, None, true))
+        Removals::new(vfs.clone(), Throttle::new(vfs.clone(), None, RateLimiter::with(vfs, 0)))
     }
 
-    const SLOW: Duration = Duration::from_millis(1);
+    /// What is to be waited after each step.
+    const WAIT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn space_is_given_back_in_steps_with_rests_between_them() {
-        let (removals, world) = (removals(), Arc::<World>::default());
-        let step = || removals.step(&|| world.now());
+    fn space_is_given_back_in_steps_that_are_charged() {
+        let (removals, world, charged) = (removals(), Arc::<World>::default(), AtomicU64::new(0));
+        let charge = |bytes| {
+            charged.fetch_add(bytes, Ordering::Relaxed);
+            Some(WAIT)
+        };
+        let step = || removals.step(&|| world.now(), &charge);
         assert_eq!(removals.until_next(world.now()), None);
-        assert!(removals.add(world.file(3 * STEP_BYTES, SLOW), None).is_empty());
-        assert!(removals.add(world.file(2 * STEP_BYTES, SLOW), None).is_empty());
+        assert!(removals.add(world.file(2 * STEP_BYTES + 7), None).is_empty());
+        assert!(removals.add(world.file(2 * STEP_BYTES), None).is_empty());
         assert_eq!(removals.until_next(world.now()), Some(Duration::ZERO));
-        for left in [4, 3] {
+        for left in [3 * STEP_BYTES + 7, 2 * STEP_BYTES + 7, 2 * STEP_BYTES] {
             step();
-            assert_eq!((world.left(), removals.until_next(world.now())), (left * STEP_BYTES, Some(REST)));
+            assert_eq!((world.left(), removals.until_next(world.now())), (left, Some(WAIT)));
             step();
-            assert_eq!(world.left(), left * STEP_BYTES, "it rests");
-            world.pass(REST);
+            assert_eq!(world.left(), left, "it waits");
+            world.pass(WAIT);
         }
-        step(); // the last of the first, which rests as well
-        assert_eq!((world.left(), removals.until_next(world.now())), (2 * STEP_BYTES, Some(REST)));
+        assert_eq!(charged.load(Ordering::Relaxed), 2 * STEP_BYTES + 7);
         assert!(removals.give_back());
         assert_eq!((world.left(), removals.until_next(world.now())), (0, None));
         assert!(!removals.give_back(), "who found no space need not look again");
     }
 
     #[test]
-    fn where_steps_take_no_time_all_goes_at_once() {
+    fn what_is_not_charged_goes_at_once() {
         let (removals, world) = (removals(), Arc::<World>::default());
-        removals.add(world.file(100 * STEP_BYTES, FREE_STEP / 2), None);
-        removals.add(world.file(1, FREE_STEP / 2), None);
-        removals.step(&|| world.now());
+        removals.add(world.file(100 * STEP_BYTES), None);
+        removals.add(world.file(1), None);
+        removals.step(&|| world.now(), &|_| None);
         assert_eq!(world.left(), 0);
     }
 
     #[test]
-    fn much_space_takes_larger_steps_and_many_files_are_not_kept() {
+    fn many_files_are_not_kept() {
         let (removals, world) = (removals(), Arc::<World>::default());
-        removals.add(world.file(10 * STEPS_MAX * STEP_BYTES, SLOW), None);
-        let mut steps = 0;
-        while world.left() > 0 {
-            removals.step(&|| world.now());
-            world.pass(REST);
-            steps += 1;
-        }
-        assert_eq!(steps, STEPS_MAX, "they do not get smaller");
-        (0..FILES_MAX).for_each(|_| assert!(removals.add(world.file(1, SLOW), None).is_empty()));
-        drop(removals.add(world.file(1, SLOW), None));
+        (0..FILES_MAX).for_each(|_| assert!(removals.add(world.file(1), None).is_empty()));
+        drop(removals.add(world.file(1), None));
         assert_eq!(world.left(), FILES_MAX as u64, "the oldest went");
     }
 
     #[test]
     fn where_little_space_is_free_nothing_waits() {
         let (removals, world) = (removals(), Arc::<World>::default());
-        let add = |bytes| drop(removals.add(world.file(bytes, SLOW), Some(FREE_PER_WAITING * 100)));
+        let add = |bytes| drop(removals.add(world.file(bytes), Some(FREE_PER_WAITING * 100)));
         add(60);
         add(40);
         assert_eq!(world.left(), 100);

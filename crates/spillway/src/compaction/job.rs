@@ -54,7 +54,7 @@ impl Compactor {
         }
         let (_, id, pick) = most_urgent?;
         let plan = state.begin_compaction(id, pick);
-        self.core.refresh_pace(state);
+        self.core.refresh_throttle(state);
         plan
     }
 

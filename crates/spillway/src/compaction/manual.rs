@@ -115,7 +115,7 @@ impl Compactor {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
-        let _awaited = self.core.context.pace.await_compactions();
+        let _awaited = self.core.context.throttle.await_compactions();
         let _alone = options.exclusive_manual_compaction.then(|| Hold::new(&self.core, |_| true));
         if options.exclusive_manual_compaction {
             self.core.wait_until(|state| Ok(state.compactions_running == 0))?;

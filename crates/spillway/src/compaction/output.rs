@@ -21,7 +21,6 @@ use vfs::{IfExists, IoClass};
 
 use super::cutter::Cutter;
 use super::entries::EntryStream;
-use crate::background::pace::Pacer;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::version::table_file::FileMeta;
@@ -85,7 +84,6 @@ pub struct OutputRules {
 pub struct Outputs<'a> {
     context: &'a Context,
     rules: &'a OutputRules,
-    pacer: Arc<Pacer>,
     /// Every file begun.
     paths: Vec<PathBuf>,
     metas: Vec<FileMeta>,
@@ -101,8 +99,7 @@ struct OpenTable {
 
 impl<'a> Outputs<'a> {
     pub fn new(context: &'a Context, rules: &'a OutputRules) -> Self {
-        let pacer = context.pace.pacer(rules.class);
-        Outputs { context, rules, pacer, paths: Vec::new(), metas: Vec::new() }
+        Outputs { context, rules, paths: Vec::new(), metas: Vec::new() }
     }
 
     /// Writes everything that the stream yields, into one table or, with a cutter, into as many as it asks for. `stop`
@@ -119,11 +116,7 @@ impl<'a> Outputs<'a> {
         let mut open: Option<OpenTable> = None;
         // Where the table being written begins; `None` at the beginning of the stream's range.
         let mut lower: Option<Vec<u8>> = None;
-        let pacer = self.pacer.clone();
-        let mut pause = || {
-            pacer.breathe();
-            check_stop(stop)
-        };
+        let mut pause = || check_stop(stop);
         while stream.advance_with_pauses(&mut pause)? {
             let key = stream.key();
             if let Some(cutter) = &mut cutter
@@ -174,7 +167,7 @@ impl<'a> Outputs<'a> {
         let path = context.table_path(number);
         let file = context.vfs.create(&path, IfExists::Fail)?;
         self.paths.push(path.clone());
-        let file = self.pacer.keep(file);
+        let file = context.throttle.limit(file, self.rules.class);
         let creation_time = context.vfs.unix_time_us() / 1_000_000;
         let config = self.config(&path, number, creation_time);
         let kind = self.rules.family.options.table_factory.at_level(self.rules.level);

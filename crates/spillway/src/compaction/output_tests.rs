@@ -7,8 +7,8 @@ use table::{BlockBasedTable, Table};
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
 use super::*;
-use crate::background::pace::Pace;
 use crate::background::tasks::Tasks;
+use crate::background::{RateLimiter, Throttle};
 use crate::compaction::cutter::CutLimits;
 use crate::compaction::entries::EntryRules;
 use crate::core::context::FileNumbers;
@@ -27,7 +27,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     Context {
         logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
-        pace: Pace::new(vfs.clone(), None, false),
+        throttle: Throttle::new(vfs.clone(), None, RateLimiter::with(vfs.clone(), 0)),
         info_log: InfoLog::new(&vfs, Path::new(DIR), &DbOptions::default(), true),
         vfs,
         dir: DIR.into(),

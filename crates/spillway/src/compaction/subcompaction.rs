@@ -19,7 +19,7 @@ use crate::read::merging::MergingCursor;
 use crate::version::table_file::{FileMeta, TableFile};
 
 /// Bytes read at once from every input, while the system fetches the next: compactions read everything, in order. They stay
-/// in a processor's cache, and reading them takes no longer than a burst of a job that rests ([`crate::background::pace`]).
+/// in a processor's cache.
 const READAHEAD_BYTES: usize = 256 << 10;
 
 /// What a part yielded.

@@ -30,7 +30,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("inplace_update_support", "values are never changed in place"),
     ("listeners", "listeners are supplied in code"),
     ("max_level1_subcompactions", "max_subcompactions counts for every level"),
-    ("rate_limiter", "background I/O is not limited"),
+    ("rate_limiter", "set rate_limiter_bytes_per_sec"),
     ("row_cache", "only the block cache is there"),
     ("sst_file_manager", "files are deleted at once"),
     ("table_properties_collector_factories", "tables have RocksDB's properties only"),

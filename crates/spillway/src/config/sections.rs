@@ -71,7 +71,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("Logger", "loggers are supplied in code"),
     ("MemoryAllocator", "the allocator is the program's"),
     ("PersistentCache", "only the block cache is there"),
-    ("RateLimiter", "background I/O is not limited"),
+    ("RateLimiter", "set rate_limiter_bytes_per_sec"),
     ("SstFileManager", "files are deleted at once"),
     ("SstPartitionerFactory", "tables are cut by size"),
     ("TablePropertiesCollectorFactory", "tables have RocksDB's properties only"),

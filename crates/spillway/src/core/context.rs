@@ -11,9 +11,9 @@ use base::options::DbOptions;
 use base::{FileNumber, Result};
 use vfs::{FileIdentity, Vfs};
 
+use crate::background::Throttle;
 use crate::background::as_away;
 use crate::background::caught::caught_panic;
-use crate::background::pace::Pace;
 use crate::background::tasks::Tasks;
 use crate::core::flush_ways::FlushCounts;
 use crate::info_log::{InfoLog, Noting};
@@ -60,7 +60,7 @@ pub struct Context {
     pub logs: Arc<LogLives>,
     pub statistics: Option<Arc<Statistics>>,
     /// How fast jobs write tables.
-    pub pace: Arc<Pace>,
+    pub throttle: Arc<Throttle>,
     pub flushes: FlushCounts,
     pub listeners: Listeners,
     pub info_log: Arc<InfoLog>,

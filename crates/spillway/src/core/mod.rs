@@ -153,7 +153,7 @@ impl Core {
             upkeep: Arc::default(),
             opened_at: context.vfs.now(),
             purge,
-            removals: Removals::new(context.vfs.clone(), context.pace.clone()),
+            removals: Removals::new(context.vfs.clone(), context.throttle.clone()),
             slots,
             block_cache,
             background_error: ArcSwapOption::empty(),
@@ -297,10 +297,10 @@ impl Core {
             .map(|f| Debt::of(&f.version, f.pending_compaction_bytes, &f.family.options()))
             .fold(Debt::NONE, Debt::max);
         self.stall.set_debt(debt);
-        self.refresh_pace(state);
+        self.refresh_throttle(state);
     }
 
-    /// Tells the pace where families that something joined fall behind. Returns whether a flush of one is due. Takes the state
+    /// Tells the throttle if families that something joined fall behind. Returns whether a flush of one is due. Takes the state
     /// lock: not for a caller with an unfinished number.
     pub fn note_joined(&self, families: impl Iterator<Item = FamilyId>) -> bool {
         let state = self.state.lock();
@@ -309,17 +309,16 @@ impl Core {
             let Some(family) = state.families.get(&id) else { continue };
             wants |= !family.flushing && family.wants_flush();
             if family.waits_for_compactions() {
-                self.context.pace.set_behind(true); // until a version says otherwise
+                self.context.throttle.set_debt(1.0); // until a version says otherwise
             }
         }
         wants
     }
 
-    /// Says whether background jobs may rest, and how long. Called under the state lock after anything changed that tells.
-    pub fn refresh_pace(&self, state: &State) {
-        let is_behind = !self.stall.is_free() || state.families.values().any(FamilyState::is_behind);
-        self.context.pace.set_behind(is_behind);
-        self.context.pace.set_backlog(state.families.values().map(FamilyState::backlog).fold(0.0, f64::max));
+    /// Tells the throttle how far jobs are behind. Called under the state lock after anything changed that tells.
+    pub fn refresh_throttle(&self, state: &State) {
+        let of_families = state.families.values().map(FamilyState::debt).fold(0.0, f64::max);
+        self.context.throttle.set_debt(if self.stall.is_free() { of_families } else { 1.0 });
     }
 
     /// Whether there is a thread that ends waits.

@@ -72,6 +72,9 @@ pub(crate) struct FamilyState {
     pub late_excises: Vec<LateExcise>,
 }
 
+/// So many compactions of level 0 that wait are too many.
+const COMPACTIONS_BEHIND: f64 = 3.0;
+
 impl FamilyState {
     pub fn new(family: Arc<Family>, view: &ReadView, flushed_through: SeqNo) -> Self {
         FamilyState {
@@ -135,7 +138,7 @@ impl FamilyState {
             || self.queue.iter().map(|entry| entry.memory_bytes()).sum::<usize>() >= limit_bytes
     }
 
-    /// Whether flushes or compactions of the family have so much to do that they had better not rest: long before writers
+    /// Whether flushes or compactions of the family have so much to do that they had better not wait: long before writers
     /// would be slowed down.
     pub fn is_behind(&self) -> bool {
         let options = self.family.options();
@@ -148,7 +151,7 @@ impl FamilyState {
 
     /// Whether tables for some compactions of level 0 wait, those included that the queue will become.
     pub fn waits_for_compactions(&self) -> bool {
-        self.compactions_of_level0_waiting() >= 3.0
+        self.compactions_of_level0_waiting() >= COMPACTIONS_BEHIND
     }
 
     /// How many compactions of level 0 wait beside one that runs, by the tables there and those that the queue will become.
@@ -158,11 +161,12 @@ impl FamilyState {
         (in_level0 + tables_to_come(&self.queue)) as f64 / f64::from(one)
     }
 
-    /// How much waits to be compacted, in the terms of [`Pace::set_backlog`](crate::background::pace::Pace::set_backlog): 1 for a whole
-    /// further compaction of level 0, or two base levels in bytes.
-    pub fn backlog(&self) -> f64 {
+    /// How far jobs of the family are behind, for the throttle: 1 if [`is_behind`](Self::is_behind). Two base levels in bytes
+    /// count as a compaction of level 0.
+    pub fn debt(&self) -> f64 {
         let by_bytes = self.pending_compaction_bytes as f64 / self.family.options().max_bytes_for_level_base as f64;
-        self.compactions_of_level0_waiting().max(by_bytes / 2.0)
+        let waiting = self.compactions_of_level0_waiting().max(by_bytes / 2.0);
+        if self.is_behind() { 1.0 } else { (waiting / COMPACTIONS_BEHIND).min(1.0) }
     }
 
     /// All tables, those that were ingested and have no level yet included.

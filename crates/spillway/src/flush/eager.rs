@@ -39,7 +39,7 @@ impl Flusher {
     /// What keeps the flush from ending; the write itself was done. After `NoSpace` the flush is tried again when there is
     /// room; after others the database is read-only.
     fn flush_through(&self, families: &[Arc<Family>], last: SeqNo) -> Result<()> {
-        let _awaited = self.core.context.pace.await_flushes();
+        let _awaited = self.core.context.throttle.await_flushes();
         let mut claims = Claims { flusher: self, families: SmallVec::new() };
         for family in families {
             claims.claim(family.id());

@@ -21,7 +21,7 @@ impl Flusher {
     }
 
     pub(crate) fn flush_families(&self, families: &[&Arc<Family>]) -> Result<()> {
-        let _awaited = self.core.context.pace.await_flushes();
+        let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
         let goals = self.seal_families(families)?;
         self.core.wait_until(|state| {

@@ -305,7 +305,6 @@ impl Job {
         let number = context.numbers.take();
         let bringing = Bringing { vfs: &context.vfs, options: &self.options, progress, checksum };
         let brought = bringing.bring(&item.source, &context.table_path(number))?;
-        context.pace.let_writers_go_first();
         let candidate = self.candidate(item, number, &brought.file, brought.bytes);
         let (mut table, number_at) = match candidate.inspect(&self.options, progress)? {
             Found::Empty => return Ok(None),

@@ -106,7 +106,7 @@ impl Ingester {
 
     /// Has the entries flushed, and whatever is older in their families.
     fn flush_met(&self, met: &[Met]) -> Result<()> {
-        let _awaited = self.core.context.pace.await_flushes();
+        let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
         for Met { family, entry, is_mutable } in met {
             if *is_mutable {

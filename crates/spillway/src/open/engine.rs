@@ -82,7 +82,7 @@ impl Engine {
     /// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
     pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
         let _noting = self.core.context.noting();
-        let _awaited = self.core.context.pace.await_flushes();
+        let _awaited = (self.core.context.throttle.await_flushes(), self.core.context.throttle.await_compactions());
         let flushed = self.flush_unlogged();
         if !self.core.begin_closing() {
             return Ok(());

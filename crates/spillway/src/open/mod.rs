@@ -14,8 +14,8 @@ use vfs::{IfExists, IoClass, LockGuard, Vfs};
 
 use crate::api::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::background::caught::caught;
-use crate::background::pace::Pace;
 use crate::background::tasks::Tasks;
+use crate::background::{RateLimiter, Throttle};
 use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
@@ -238,6 +238,8 @@ impl<'a> Opening<'a> {
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
+        let own_limit = || RateLimiter::with(vfs.clone(), options.db.rate_limiter_bytes_per_sec);
+        let rate_limiter = options.rate_limiter.clone().unwrap_or_else(own_limit);
         let context = Arc::new(Context {
             dir: dir.to_owned(),
             own_dirs: own_dirs(&*vfs, dir, &options.db)?,
@@ -255,7 +257,7 @@ impl<'a> Opening<'a> {
             flushes: FlushCounts::default(),
             tasks,
             logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
-            pace: Pace::new(vfs.clone(), statistics.clone(), options.db.pace_background_writes),
+            throttle: Throttle::new(vfs.clone(), statistics.clone(), rate_limiter),
             statistics,
             listeners: options.db.listeners.clone(),
             info_log: info_log.clone(),

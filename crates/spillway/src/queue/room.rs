@@ -129,7 +129,7 @@ impl Memtables {
     fn wait_for_room(&self, claim: &Claim<'_>) -> Result<bool> {
         let memory = &self.core.context.memtables.memory;
         let inline = self.core.context.vfs.runs_inline();
-        let _awaited = self.core.context.pace.await_flushes();
+        let _awaited = self.core.context.throttle.await_flushes();
         while (claim.stands)()? {
             self.core.check_writable()?;
             let seen = memory.returns();

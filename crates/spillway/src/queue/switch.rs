@@ -54,7 +54,7 @@ impl Memtables {
             let raised = wanted > full.flush_wanted_through;
             full.flush_wanted_through = wanted.max(full.flush_wanted_through);
             if waiting.is_none() {
-                waiting = Some((family.writer_waits(), self.core.context.pace.await_flushes()));
+                waiting = Some((family.writer_waits(), self.core.context.throttle.await_flushes()));
                 self.core.upkeep.raise(); // which tells listeners
             }
             if self.core.context.vfs.runs_inline() {
@@ -98,10 +98,10 @@ impl Memtables {
             drop(made); // another writer was faster
             return Ok(());
         }
+        self.core.context.throttle.note_filled(switched.mutable.used_bytes());
         let replaced = self.install_memtable(switched, made);
-        self.core.context.pace.note_replaced(self.core.context.vfs.now());
         if switched.is_behind() {
-            self.core.context.pace.set_behind(true); // until a version says otherwise
+            self.core.context.throttle.set_debt(1.0); // until a version says otherwise
         }
         drop(state);
         drop(replaced);

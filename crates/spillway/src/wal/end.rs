@@ -73,7 +73,7 @@ impl Wal {
     /// `Io`, sticky: the database is read-only then (D4).
     pub(crate) fn sync_for_caller(&self, target: LogPosition) -> Result<bool> {
         let synced = self.core.logs.sync_through(target, || self.core.pipeline.published_log());
-        self.core.context.pace.note_log_sync(self.core.context.vfs.now());
+        self.core.context.throttle.note_sync();
         synced.inspect_err(|e| self.core.fail(e))
     }
 }

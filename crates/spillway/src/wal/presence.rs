@@ -98,7 +98,6 @@ impl Wal {
             return;
         }
         let windows = self.windows();
-        self.core.context.pace.note_visible(self.core.pipeline.visible(), self.core.context.vfs.now());
         for _ in 0..STEPS_MAX {
             self.core.logs.keep_present(&self.log_pace);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();

@@ -1,4 +1,4 @@
-//! Which jobs of a database rest: those that nobody waits for, beside callers that sync the log.
+//! Which jobs of a database wait: those that nobody waits for, beside callers that sync.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::thread;
 use base::extend::{Event, EventListener};
 
 use super::*;
-use crate::api::db::DEFAULT_FAMILY;
+use crate::DEFAULT_FAMILY;
 use crate::{
     Db, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, TableWriter, WriteOptions,
 };
@@ -18,7 +18,7 @@ const LOOKS_MAX: u32 = 5_000;
 /// Lets no flush go on before somebody waits for it, and counts those that nobody came to wait for.
 #[derive(Default)]
 struct UntilAwaited {
-    pace: OnceLock<Arc<Pace>>,
+    throttle: OnceLock<Arc<Throttle>>,
     flushes: AtomicU64,
     in_vain: AtomicU64,
 }
@@ -26,10 +26,10 @@ struct UntilAwaited {
 impl EventListener for UntilAwaited {
     #[expect(clippy::disallowed_methods, reason = "the other thread goes by the system's clock")]
     fn on_event(&self, event: &Event) {
-        let (Event::FlushBegin { .. }, Some(pace)) = (event, self.pace.get()) else { return };
+        let (Event::FlushBegin { .. }, Some(throttle)) = (event, self.throttle.get()) else { return };
         self.flushes.fetch_add(1, Ordering::Relaxed);
         for _ in 0..LOOKS_MAX {
-            if pace.flush_waiters.load(Ordering::Relaxed) > 0 {
+            if throttle.flush_waiters.load(Ordering::Relaxed) > 0 {
                 return;
             }
             thread::sleep(MILLISECOND);
@@ -52,15 +52,16 @@ impl World {
         let mut options = OpenOptions::create_if_missing();
         options.vfs = vfs;
         options.db.statistics = true;
-        let mut family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
+        let compression = base::options::CompressionKind::None; // tables are as large as what was written
+        let mut family = FamilyOptions { write_buffer_size: 64 << 10, compression, ..FamilyOptions::default() };
         change(&mut options, &mut family);
         let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
         let statistics = db.core().context.statistics.clone().unwrap();
         World { family: db.default_family(), db, statistics }
     }
 
-    fn pace(&self) -> &Arc<Pace> {
-        &self.db.core().context.pace
+    fn throttle(&self) -> &Arc<Throttle> {
+        &self.db.core().context.throttle
     }
 
     fn put(&self, key: u32, options: &WriteOptions) {
@@ -87,11 +88,6 @@ impl World {
         }
     }
 
-    /// As if writers had filled two memtables.
-    fn fill_fast(&self) {
-        (0..2).for_each(|_| self.pace().note_replaced(self.db.core().context.vfs.now()));
-    }
-
     fn rested_us(&self) -> u64 {
         self.statistics.count(Ticker::BackgroundRestMicros)
     }
@@ -107,48 +103,38 @@ impl World {
 }
 
 #[test]
-fn a_database_s_jobs_rest_beside_writers_that_sync() {
-    let rested_us = |write: &WriteOptions, paced: bool| {
-        let world = World::new(|options, _| options.db.pace_background_writes = paced);
-        world.fill_fast();
-        world.put(0, write);
-        world.flush_unawaited();
-        world.rested_us()
-    };
-    assert!(rested_us(&WriteOptions::synced(), true) > 0);
-    assert_eq!(rested_us(&WriteOptions::default(), true), 0, "nobody synced");
-    assert_eq!(rested_us(&WriteOptions::synced(), false), 0, "switched off");
+fn a_database_s_jobs_wait_beside_callers_that_sync() {
     let world = World::new(|_, _| {});
-    world.fill_fast();
+    world.put(0, &WriteOptions::synced());
+    world.flush_unawaited();
+    assert!(world.rested_us() > 0);
+    let world = World::new(|_, _| {});
+    world.put(0, &WriteOptions::default());
+    world.flush_unawaited();
+    assert_eq!(world.rested_us(), 0, "nobody synced");
     world.put(0, &WriteOptions::default());
     world.db.sync_log().unwrap();
     world.flush_unawaited();
     assert!(world.rested_us() > 0, "a caller synced the log");
 }
 
+/// By the virtual clock, which counts what jobs wait and next to nothing else.
 #[test]
-fn a_database_s_jobs_rest_beside_slow_writers_once_upkeep_saw_them() {
-    let world = World::new(|_, _| {});
-    world.put(0, &WriteOptions::default());
-    while world.pace().written_us.load(Ordering::Relaxed) == 0 {
-        thread::yield_now();
-    }
-    world.flush_unawaited();
-    assert!(world.rested_us() > 0);
-}
-
-#[test]
-fn a_flush_does_not_rest_for_a_sync_of_its_own() {
-    let world = World::new(|_, _| {});
-    world.fill_fast();
-    let other = world.db.create_family("other", FamilyOptions::default()).unwrap();
-    world.db.put(&other, b"key", b"needs the log", &WriteOptions::default()).unwrap();
-    for key in 0..3 {
-        world.put(key, &WriteOptions::default());
+fn a_database_keeps_the_limit_of_its_options_and_of_a_limiter_that_others_share() {
+    let flush = |world: &World| {
+        (0..14).for_each(|key| world.put(key, &WriteOptions::default()));
         world.flush_unawaited();
-    }
-    assert!(world.statistics.count(Ticker::WalFileSynced) > 0, "flushes synced the log");
-    assert_eq!(world.rested_us(), 0);
+    };
+    let rate = 64 << 10;
+    let of_options = World::new(|options, _| options.db.rate_limiter_bytes_per_sec = rate);
+    flush(&of_options);
+    let expected_us = (14 << 12) * 1_000_000 / rate;
+    assert!(of_options.rested_us().abs_diff(expected_us) < expected_us / 5, "{}", of_options.rested_us());
+    let shared = MemoryVfs::new(1);
+    let limiter = RateLimiter::with(shared.clone(), rate);
+    let worlds = [(); 2].map(|()| World::new(|options, _| options.rate_limiter = Some(limiter.clone())));
+    worlds.iter().for_each(flush);
+    assert!(micros(shared.now()) >= 2 * expected_us * 4 / 5, "{:?}", shared.now());
 }
 
 /// Has a flush begin that `wait` comes to wait for, beside synced writes.
@@ -162,18 +148,18 @@ fn check_awaited(
         options.db.listeners.push(held.clone());
         change(options, family);
     });
-    let _ = held.pace.set(world.pace().clone());
+    let _ = held.throttle.set(world.throttle().clone());
     let synced = WriteOptions::synced();
     world.put(0, &synced);
     wait(&world, &synced);
     let counts = [&held.flushes, &held.in_vain].map(|count| count.load(Ordering::Relaxed));
     assert!(counts[0] > 0, "{name}: nothing was flushed");
     assert_eq!((counts[1], world.rested_us()), (0, 0), "{name}: flushes nobody waited for, and their rests");
-    assert_eq!(world.pace().flush_waiters.load(Ordering::Relaxed), 0, "{name}: nobody waits any more");
+    assert_eq!(world.throttle().flush_waiters.load(Ordering::Relaxed), 0, "{name}: nobody waits any more");
 }
 
 #[test]
-fn flushes_that_somebody_waits_for_do_not_rest() {
+fn flushes_that_somebody_waits_for_do_not_wait() {
     check_awaited("flush", |_, _| {}, |world, _| world.db.flush(&[&world.family]).unwrap());
     check_awaited("eager", |_, _| {}, |world, synced| world.put(1, &WriteOptions { flush_after: true, ..*synced }));
     check_awaited("blocking ingest", |_, _| {}, |world, _| world.ingest(IngestMode::Blocking));
@@ -213,7 +199,7 @@ fn flushes_that_somebody_waits_for_do_not_rest() {
 }
 
 #[test]
-fn jobs_go_on_without_rests_once_three_compactions_wait() {
+fn jobs_do_not_wait_once_three_compactions_do() {
     let mut options = OpenOptions::create_if_missing();
     options.vfs = MemoryVfs::new(1);
     let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
@@ -223,34 +209,35 @@ fn jobs_go_on_without_rests_once_three_compactions_wait() {
     for flushed in 1..=three + 1 {
         db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
         db.flush(&[&family]).unwrap();
-        let is_behind = db.core().context.pace.is_behind.load(Ordering::Relaxed);
-        assert_eq!(is_behind, flushed >= three, "after {flushed} flushes");
+        assert_eq!(debt(&db) >= 1.0, flushed >= three, "after {flushed} flushes");
     }
     db.close().unwrap();
 }
 
+fn debt(db: &Db) -> f64 {
+    f64::from_bits(db.core().context.throttle.debt.load(Ordering::Relaxed))
+}
+
 #[test]
-fn compactions_rest_the_shorter_the_more_tables_wait_in_level_0_or_bytes_in_all() {
+fn debt_is_tables_that_wait_in_level_0_or_bytes_in_all() {
     let mut options = OpenOptions::create_if_missing();
     options.vfs = MemoryVfs::new(1);
     let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
     let base_bytes = family.max_bytes_for_level_base;
     let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
     let (core, family) = (db.core(), db.default_family());
-    let rests = || core.context.pace.compaction_rests.load(Ordering::Relaxed);
-    let rests_with = |pending: u64| {
+    let debt_of = |pending: u64| {
         let mut state = core.state.lock();
         state.families.values_mut().for_each(|family| family.pending_compaction_bytes = pending);
-        core.refresh_pace(&state);
-        rests()
+        core.refresh_throttle(&state);
+        (debt(&db) * 12.0).round()
     };
-    let by_bytes = [0, base_bytes / 2, base_bytes, 2 * base_bytes, 9 * base_bytes].map(rests_with);
-    assert_eq!(by_bytes, [8, 7, 5, 2, 2]);
+    assert_eq!([0, base_bytes, 3 * base_bytes, 9 * base_bytes].map(debt_of), [0.0, 2.0, 6.0, 12.0]);
     let by_tables = [1, 2, 3, 4, 5].map(|_| {
         db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
         db.flush(&[&family]).unwrap();
-        rests()
+        debt_of(0)
     });
-    assert_eq!(by_tables, [7, 5, 4, 2, 2]);
+    assert_eq!(by_tables, [1.0, 2.0, 3.0, 4.0, 5.0]);
     db.close().unwrap();
 }

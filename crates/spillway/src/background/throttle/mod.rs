@@ -1,0 +1,223 @@
+//! The one throttle: how fast flushes and compactions write tables, and how fast deleted files give their space back.
+//!
+//! A [policy] says how many bytes a second. A job pays for what it wrote by waiting, on its own thread, off every lock, and
+//! no longer than until somebody waits for the job. The log, the MANIFEST, ingests and callers pay nothing.
+//!
+//! A [`RateLimiter`] carries the user's limit, for one database or for many. Without a limit the rate is automatic: beside
+//! callers that sync the log jobs go no faster than they need to keep up, so that syncs do not stand behind them at the disk.
+//! Where nobody syncs, or jobs are behind, nothing waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::Result;
+use base::metrics::{Statistics, Ticker, tick};
+use parking_lot::Mutex;
+use vfs::{AppendFile, IoClass, Vfs};
+
+mod limiter;
+mod policy;
+
+pub use limiter::RateLimiter;
+pub(crate) use policy::Work;
+use policy::{Load, bytes_per_s};
+
+/// Between two payments a job writes so much, but for the last, which may be twice as large: what may be written in this part
+/// of a second, and no less than [`PIECE_BYTES_MIN`].
+const PIECES_PER_S: u64 = 256;
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+
+/// A job that waits looks so often whether it still has to; and what it did not use before it makes up for no more.
+const WAIT_MAX: Duration = Duration::from_millis(10);
+
+/// Callers count as syncing the log for so long after a sync.
+const LATELY: Duration = Duration::from_secs(1);
+
+/// A database's jobs, as the throttle sees them, and what they make way for.
+pub struct Throttle {
+    vfs: Arc<dyn Vfs>,
+    statistics: Option<Arc<Statistics>>,
+    limiter: RateLimiter,
+    /// When a sync that a caller asked for last ended, in microseconds of the vfs's clock; 0 for never.
+    synced_us: AtomicU64,
+    filled: Mutex<Filled>,
+    /// The bits of a float: see [`Load::debt`].
+    debt: AtomicU64,
+    /// Callers that wait for flushes, and for compactions.
+    flush_waiters: AtomicUsize,
+    compaction_waiters: AtomicUsize,
+}
+
+/// The memtable that was filled last.
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    bytes: u64,
+    took: Duration,
+    at: Duration,
+}
+
+/// Somebody waits for jobs of a kind as long as it lives.
+pub struct Awaited<'a>(&'a AtomicUsize);
+
+impl<'a> Awaited<'a> {
+    fn new(waiters: &'a AtomicUsize) -> Self {
+        waiters.fetch_add(1, Ordering::Relaxed);
+        Awaited(waiters)
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Throttle {
+    pub fn new(vfs: Arc<dyn Vfs>, statistics: Option<Arc<Statistics>>, limiter: RateLimiter) -> Arc<Throttle> {
+        Arc::new(Throttle {
+            vfs,
+            statistics,
+            limiter,
+            synced_us: AtomicU64::new(0),
+            filled: Mutex::default(),
+            debt: AtomicU64::new(0),
+            flush_waiters: AtomicUsize::new(0),
+            compaction_waiters: AtomicUsize::new(0),
+        })
+    }
+
+    /// Notes that a sync of the log ended which a caller asked for. One store.
+    pub fn note_sync(&self) {
+        self.synced_us.store(micros(self.vfs.now()), Ordering::Relaxed);
+    }
+
+    /// Notes that a memtable was replaced which held so much.
+    pub fn note_filled(&self, bytes: usize) {
+        let at = self.vfs.now();
+        let mut filled = self.filled.lock();
+        *filled = Filled { bytes: bytes as u64, took: at.saturating_sub(filled.at), at };
+    }
+
+    /// Says how far jobs are behind: see [`Load::debt`].
+    pub fn set_debt(&self, debt: f64) {
+        self.debt.store(debt.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Says that the caller waits for flushes. Those that run go on at once.
+    pub fn await_flushes(&self) -> Awaited<'_> {
+        Awaited::new(&self.flush_waiters)
+    }
+
+    /// As [`await_flushes`](Self::await_flushes), for compactions.
+    pub fn await_compactions(&self) -> Awaited<'_> {
+        Awaited::new(&self.compaction_waiters)
+    }
+
+    /// Whether such work is to wait, as things are.
+    pub(crate) fn limits(&self, work: Work) -> bool {
+        self.rate(work).is_some()
+    }
+
+    /// Charges for work that was done. How long to wait before more is done; `None` if nothing was charged.
+    pub(crate) fn charge(&self, work: Work, bytes: u64) -> Option<Duration> {
+        let until = self.limiter.charge(bytes, self.rate(work)?);
+        Some(until.saturating_sub(self.limiter.clock().now()))
+    }
+
+    /// Charges for work that was done, and waits.
+    fn pay(&self, work: Work, bytes: u64) {
+        let Some(mut left) = self.charge(work, bytes) else { return };
+        let clock = self.limiter.clock();
+        let start = clock.now();
+        let until = start + left;
+        while !left.is_zero() && self.limits(work) {
+            clock.sleep(left.min(WAIT_MAX));
+            left = until.saturating_sub(clock.now());
+        }
+        tick(&self.statistics, Ticker::BackgroundRestMicros, micros(clock.now().saturating_sub(start)));
+    }
+
+    fn rate(&self, work: Work) -> Option<u64> {
+        if self.vfs.runs_inline() {
+            return None;
+        }
+        let now = self.vfs.now();
+        let waiters = match work {
+            Work::Flush => &self.flush_waiters,
+            Work::Compaction | Work::Deletion => &self.compaction_waiters,
+        };
+        let load = Load {
+            has_syncs: self.has_syncs(now),
+            fill_bytes_per_s: self.fill_bytes_per_s(now),
+            debt: f64::from_bits(self.debt.load(Ordering::Relaxed)),
+            is_awaited: waiters.load(Ordering::Relaxed) > 0,
+        };
+        bytes_per_s(work, self.limiter.allowed(), &load)
+    }
+
+    fn has_syncs(&self, now: Duration) -> bool {
+        let synced_us = self.synced_us.load(Ordering::Relaxed);
+        synced_us > 0 && micros(now).saturating_sub(synced_us) < micros(LATELY)
+    }
+
+    /// Of the last memtable; less once the next has taken longer.
+    fn fill_bytes_per_s(&self, now: Duration) -> u64 {
+        let filled = *self.filled.lock();
+        let took_us = micros(filled.took.max(now.saturating_sub(filled.at))).max(1);
+        filled.bytes.saturating_mul(1_000_000) / took_us
+    }
+
+    /// Has the job that writes the file pay for it.
+    pub fn limit(self: &Arc<Self>, file: Box<dyn AppendFile>, class: IoClass) -> Box<dyn AppendFile> {
+        let work = if class == IoClass::Flush { Work::Flush } else { Work::Compaction };
+        Box::new(PaidFile { file, throttle: self.clone(), work })
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A table that goes to the disk in pieces, each paid for.
+struct PaidFile {
+    file: Box<dyn AppendFile>,
+    throttle: Arc<Throttle>,
+    work: Work,
+}
+
+impl AppendFile for PaidFile {
+    fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(rate) = self.throttle.rate(self.work) else { return self.file.append(rest, class) };
+            let piece_bytes = usize::try_from((rate / PIECES_PER_S).max(PIECE_BYTES_MIN)).unwrap_or(usize::MAX);
+            let len = if rest.len() / 2 < piece_bytes { rest.len() } else { piece_bytes };
+            let (piece, after) = rest.split_at(len);
+            self.file.append(piece, class)?;
+            self.file.write_back(class);
+            self.throttle.pay(self.work, len as u64);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn sync(&mut self, class: IoClass) -> Result<()> {
+        self.file.sync(class)
+    }
+
+    fn start_writeback(&mut self, class: IoClass) {
+        self.file.start_writeback(class);
+    }
+
+    fn write_back(&mut self, class: IoClass) {
+        self.file.write_back(class);
+    }
+}
+
+#[cfg(test)]
+mod tests;
