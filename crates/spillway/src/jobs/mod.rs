@@ -123,6 +123,7 @@ impl Jobs {
             }
         };
         self.core.end_job(needs, bytes, &result);
+        self.tell_stall_changes();
     }
 
     /// Makes present what is written next, and spares, deletes what nothing needs, and tells of what changed.
