@@ -215,3 +215,19 @@ fn a_closed_database_makes_no_log_for_a_write_that_comes_late() {
     assert_eq!(late.expect_err("late").kind(), spillway::ErrorKind::Closed);
     assert_eq!(logs(&*vfs), [""; 0]);
 }
+
+#[test]
+fn a_flush_lets_go_of_the_log_that_its_memtable_was_written_to() {
+    let vfs = MemoryVfs::new(9);
+    vfs.set_runs_inline(true);
+    let family = FamilyOptions { write_buffer_size: LOG_BYTES as usize / 4 * 3, ..FamilyOptions::default() };
+    let db = Db::open("/db", &options(vfs.clone()).family("default", family)).expect("open");
+    put(&db, "default", 0);
+    let first = logs(&*vfs);
+    assert!((1..1000).any(|i| {
+        put(&db, "default", i);
+        db.flushes().rewritten > 0
+    }));
+    assert!(log_bytes(&*vfs) < LOG_BYTES, "it was not full");
+    assert!(!logs(&*vfs).contains(&first[0]));
+}

@@ -280,6 +280,7 @@ impl Committer {
             match lacking {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
+                    self.wal.roll_with_memtable()?;
                     self.memtables.switch_full_memtable(family, full, need_bytes, options)?;
                 }
                 Lacking::Memtable { need_bytes, .. } => {

@@ -267,6 +267,10 @@ impl Logs {
         self.sync.lock().unsynced.last().is_some_and(is_half_full) && self.spare.lock().is_none()
     }
 
+    pub fn has_spare(&self) -> bool {
+        self.spare.lock().is_some()
+    }
+
     pub fn put_spare(&self, log: Arc<ActiveLog>) {
         *self.spare.lock() = Some(log);
     }

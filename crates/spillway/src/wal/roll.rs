@@ -71,6 +71,16 @@ impl Wal {
         4 * memtables as u64
     }
 
+    /// Called before a full memtable is switched: a spare log takes over from one that is half full. Else the log would hold
+    /// writes of two memtables, and stay after the flush of the first, to be written back meanwhile.
+    pub(crate) fn roll_with_memtable(&self) -> Result<()> {
+        let current = self.core.commit.lock().log.clone();
+        match current.filter(|log| log.file.tail() > log.file.capacity() / 2) {
+            Some(log) if self.core.logs.has_spare() => self.replace_log(Some(&log), 0),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the log that follows the current one. A background job.
     pub(crate) fn make_spare_log(&self) -> Result<()> {
         if !self.core.logs.wants_spare() || self.core.is_closing() {
