@@ -307,7 +307,8 @@ mod tests {
         let (vfs, dir) = (FaultVfs::new(MemoryVfs::new(1)), tempfile::tempdir().unwrap());
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         let db = Db::open("/db", &options).unwrap();
-        vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Sync).path(".splog").nth(3).sticky());
+        // The first sync is of the new log.
+        vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Sync).path(".splog").nth(4).sticky());
         let file = dir.path().join("in").display().to_string();
         let lines: String = (0..100).map(|i| format!("{i:03}\tvalue\n")).collect();
         let mut input = RealVfs::new().create(file.as_ref(), IfExists::Fail).unwrap();
